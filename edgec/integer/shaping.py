@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+import numpy as np
+
 from edgec.integer.operators import Function, Tail
 from edgec.integer.tails import activation_of, sole_reader, tail_of
 from edgec.integer.unary import following_of, function_of, product_with_itself, rising_line
@@ -33,7 +35,7 @@ def is_near(graph: Graph, node: Node) -> bool:
 
 
 def finish_of(graph: Graph, node: Node, shaped: Collection[str]) -> Node | None:
-    """What a product computes before its result is stored: a Relu, a Clip with constant bounds, or a function.
+    """What ends a product before its result is stored: a Relu, a Clip with constant bounds, a function, or what multiplies its channels.
 
     A function that begins a chain is none: a table computes the chain as a whole, and no fewer values would be stored. But a rising line
     behind it can share the codes of what it reads (edgec/quant/lines.py), and then nothing is stored but what the function leaves.
@@ -42,9 +44,28 @@ def finish_of(graph: Graph, node: Node, shaped: Collection[str]) -> Node | None:
     function = shaping_of(graph, node.outputs[0])
     if function is not None and is_near(graph, function) and node.outputs[0] not in shaped:
         return None
+    behind = multiplier_of(graph, node, function.outputs[0]) if function is not None else None
+    if behind is not None:
+        return behind[0]
     following = following_of(graph, function) if function is not None else None
     alone = function if following is None or rising_line(graph, following[0]) is not None else None
     return activation_of(graph, node.outputs[0]) or alone
+
+
+def multiplier_of(graph: Graph, product: Node, name: str) -> tuple[Node, np.ndarray] | None:
+    """The Mul that alone reads `name`, a function of the product's sums, with a positive constant for each channel; and the constants."""
+    reader = sole_reader(graph, name)
+    if reader is None or reader.op != "Mul" or name not in reader.inputs:
+        return None
+    factor = graph.constant(reader.inputs[1 - reader.inputs.index(name)])
+    shape = graph.types[name].static_shape
+    axis = 1 if product.op in ("Conv", "ConvTranspose") else len(shape) - 1
+    if factor is None or factor.size < 2 or factor.ndim > len(shape) or graph.shape(reader.outputs[0]) != shape:
+        return None
+    extents = (1,) * (len(shape) - factor.ndim) + factor.shape
+    if extents != tuple(shape[axis] if place == axis else 1 for place in range(len(shape))):
+        return None
+    return (reader, factor.reshape(-1)) if bool((np.isfinite(factor) & (factor > 0)).all()) else None
 
 
 def shaped_tail_of(graph: Graph, name: str) -> tuple[Function, Tail] | None:

@@ -24,7 +24,7 @@ from edgec.quant.equalize import store_equalized
 from edgec.quant.options import EFFORTS, OBSERVERS
 from edgec.quant.parameters import SMALLEST_SCALE, Parameters
 from edgec.quant.split import find_chain, split
-from edgec.quant.streams import find_streams
+from edgec.quant.streams import find_streams, functions_of
 from edgec.quant.weights import layer_axis
 
 SHOWN = 20  # problems that are told
@@ -163,7 +163,7 @@ def _centres(graph: Graph, kept: Mapping[str, str], problems: list[Problem]) -> 
 
 def _factors(graph: Graph, file: _File, problems: list[Problem]) -> dict[str, np.ndarray]:
     """The factors, which leave the graph's function as it is: the same along each stream, and 1 where it must not change."""
-    streams, held = find_streams(graph)
+    streams, held = find_streams(graph, functions_of(graph.nodes))
     wanted, found = np.ones(streams.count, np.float32), dict[str, np.ndarray]()
     for value, text in file.factors.items():
         place = _place("factors", value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from edgec.quant.squares import WHY, written_out
 class Candidate:
     """A node and what it can be. why: for FLOAT, if that is worth telling.
 
-    activation: the Relu, Clip or function that may be computed with it.
+    activation: the Relu, Clip or function that may be computed with it; or what multiplies the channels of `inner`, a function.
     following: of a unary function, the one that alone reads it and is computed with it, so that nothing between them is stored.
     line: what alone reads the activation where that is a function.
     operands: what arrives as 8-bit numbers. source: of a mean, the matrix operator whose result it reads, perhaps through an activation.
@@ -33,6 +33,7 @@ class Candidate:
     role: Role
     why: str
     activation: Node | None
+    inner: Node | None
     following: Node | None
     line: Node | None
     operands: tuple[str, ...]
@@ -69,17 +70,20 @@ def candidates_of(graph: Graph, *, codes_out: bool = False, shaped: Collection[s
     roles = {node: (Role.FLOAT, apart[node]) if node in apart else role_of(graph, node) for node in graph.nodes}
     activations = {node: _finish(graph, node, role, shaped) for node, (role, _) in roles.items() if role in FOLLOWED}
     functions = {node for node, (role, _) in roles.items() if role is Role.TABLE}
+    products = {end: node for node, end in activations.items() if end is not None}
     chained = functions.difference(activations.values())  # what an activation gives is stored as its layer's result
 
     def candidate(node: Node) -> Candidate:
         role, why = roles[node]
         activation = activations.get(node)
         following, _ = (following_of(graph, node) if node in chained else None) or (None, None)
-        function = activation is not None and activation is shaping_of(graph, node.outputs[0])
-        line, _ = (following_of(graph, activation) if activation is not None and function else None) or (None, None)
-        source = _behind(graph, node, activations) if role is Role.AVERAGE else None
+        function = shaping_of(graph, node.outputs[0]) if activation is not None and role is Role.MATRIX else None
+        line, _ = (following_of(graph, activation) if activation is not None and activation is function else None) or (None, None)
+        source = graph.producer(node.inputs[0]) if role is Role.AVERAGE else None
+        source = products.get(source, source) if source is not None else None
         return Candidate(
-            node, role, why, activation, following if following in functions else None, line, operands_of(graph, node, role),
+            node, role, why, activation, function if function is not activation else None, following if following in functions else None,
+            line, operands_of(graph, node, role),
             source if source is not None and roles[source][0] is Role.MATRIX else None,
             (_carries(node, node, streams), _carries(node, activation or node, streams)),
             (bool(streams) or not codes_out) and role in (Role.MATRIX, Role.PAIR) and may_end_in_float(graph, node),
@@ -95,13 +99,6 @@ def _carries(node: Node, end: Node, streams: frozenset[str]) -> bool:
 def _finish(graph: Graph, node: Node, role: Role, shaped: Collection[str]) -> Node | None:
     """What is computed with a node before its result is stored."""
     return finish_of(graph, node, shaped) if role is Role.MATRIX else activation_of(graph, node.outputs[0])
-
-
-def _behind(graph: Graph, node: Node, activations: Mapping[Node, Node | None]) -> Node | None:
-    """The node that computes what a mean reads, or what goes through the activation computed with it to the mean."""
-    source = graph.producer(node.inputs[0])
-    before = graph.producer(source.inputs[0]) if source is not None and source.inputs else None
-    return before if before is not None and activations.get(before) is source else source
 
 
 def operands_of(graph: Graph, node: Node, role: Role) -> tuple[str, ...]:

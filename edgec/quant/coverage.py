@@ -19,7 +19,8 @@ from edgec.quant.candidates import Candidate, Candidates, candidates_of
 class Layer:
     """One operator that computes in integers, the activation fused behind it, and the values it reads as 8-bit numbers.
 
-    Of a chain of unary functions `node` is the first and `activation` the last.
+    Of a chain of unary functions `node` is the first and `activation` the last; of a product whose sums a function is computed of, and its
+    channels multiplied, that is the multiplication.
 
     ends_in_float: its result is a float, and nothing is fused.
     """
@@ -96,7 +97,8 @@ def choose(candidates: Candidates, exclude: frozenset[str]) -> Selection:
         if any(takers) or starts(found, excluded):
             floats = found.ends_in_float and not any(takers)
             chosen[node] = Layer(node, found.role, None if floats else activation, found.operands, floats)
-    fused = {inner for layer in chosen.values() for inner in (layer.activation, candidates.of[layer.node].following)}
+    of = candidates.of
+    fused = {part for layer in chosen.values() for part in (layer.activation, of[layer.node].inner, of[layer.node].following)}
     layers = tuple(layer for layer in reversed(chosen.values()) if layer.node not in fused)
     return Selection(layers, values_of(layers), dict(reversed(refused.items())))
 
@@ -130,7 +132,9 @@ def with_activations(candidates: Candidates, excluded: frozenset[str]) -> frozen
     """An activation stays in float with its layer, and a function with those before it: else what it reads would be stored."""
     for node, found in candidates.of.items():
         if node.name in excluded:
-            excluded |= {end.name for end in (found.activation, found.following) if end is not None and end.name}
+            excluded |= {end.name for end in (found.activation, found.inner, found.following) if end is not None and end.name}
+        if found.inner is not None and found.activation is not None and found.inner.name in excluded:
+            excluded |= {found.activation.name}
         if found.line is not None and found.activation is not None and found.activation.name in excluded:
             excluded |= {found.line.name} - {""}
     return excluded

@@ -7,6 +7,8 @@ it minimizes max(range / r)^2 * sum(r^2 |column|^2).
 
 Clip(0, b) becomes one of bounds b / r, one for each channel. What is stored in 8 bits needs the least of them only: its range ends there.
 A channel that goes further on other data than on the samples is then cut, so it matters there which magnitudes the factors follow.
+Behind a function that does not commute with factors, as Swish, stands a multiplication by 1 / r for each channel: a kernel that computes
+the function of its sums has that in the multiplier which makes codes of it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.quant.coverage import Selection, select
-from edgec.quant.streams import Streams, bounded, find_streams, marked
+from edgec.quant.streams import Streams, bounded, find_streams, functions_of, marked
 
 NARROWEST = 1 / 64  # of the widest channel's range: emptier channels are not blown up further
 
@@ -27,13 +29,14 @@ NARROWEST = 1 / 64  # of the widest channel's range: emptier channels are not bl
 class Equalization:
     """factors: r of every channel (float32) of every value that can have one; streams: whose factor each is, by the name of the stream.
 
-    free, bounded: the streams in the order of the graph, those through a Clip apart.
+    free, bounded, behind: the streams in the order of the graph; those through a Clip apart, and those behind functions of sums.
     """
 
     factors: Mapping[str, np.ndarray]
     streams: Mapping[str, np.ndarray]
     free: tuple[str, ...]
     bounded: tuple[str, ...]
+    behind: tuple[str, ...]
 
     def taken(self, names: Collection[str]) -> dict[str, np.ndarray]:
         """The factors when only the streams `names` are equalized; values that stay as they are do not appear."""
@@ -53,9 +56,14 @@ class Evenness:
     apart: float
 
 
-def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], evenness: Evenness) -> Equalization:
-    """Factors for all streams. widths: per value the magnitude of each channel."""
-    streams, held = find_streams(graph)
+def choose_factors(
+    graph: Graph, widths: Mapping[str, np.ndarray], evenness: Evenness, functions: Collection[str] = (), shaped: Collection[str] = ()
+) -> Equalization:
+    """Factors for all streams. widths: per value the magnitude of each channel; functions: see find_streams; shaped: the values of these
+
+    whose streams are told apart.
+    """
+    streams, held = find_streams(graph, functions)
     roots, cut = streams.roots(), bounded(graph, streams)
     width, widest = np.zeros(streams.count), np.zeros(streams.count)
     for value in streams.start:
@@ -73,9 +81,11 @@ def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], evenness: Eve
     owners = {value: names[roots[streams.cells(value)]] for value in factors}
     order = list(dict.fromkeys(name for value, r in factors.items() for name in owners[value][r != 1]))
     through = set(names[cut])
-    return Equalization(
-        factors, owners, tuple(name for name in order if name not in through), tuple(name for name in order if name in through)
+    behind = set(names[marked(streams, shaped)]) - through
+    kinds = (
+        (name for name in order if (name in through, name in behind) == kind) for kind in ((False, False), (True, False), (False, True))
     )
+    return Equalization(factors, owners, *map(tuple, kinds))
 
 
 def read_apart(graph: Graph, streams: Streams) -> np.ndarray:
@@ -105,6 +115,8 @@ def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Co
             scale_convolution(graph, node, factors.get(node.inputs[0]), factors.get(node.outputs[0]))
         elif node.op == "Clip" and node.inputs[0] in factors:
             scale_bounds(graph, node, factors[node.inputs[0]], node.outputs[0] in stored)
+        elif not functions_of([node]).isdisjoint(factors):
+            scale_result(graph, node, factors[node.outputs[0]])
     graph.touched()
 
 
@@ -119,6 +131,17 @@ def scale_bounds(graph: Graph, node: Node, factors: np.ndarray, stored: bool) ->
         extents = (-1, *[1] * (len(graph.shape(value)) - 2))
         each = graph.add_constant(f"{value}_bounds", bounds.reshape(extents))
         graph.insert(Node("Min", [inner, each], [value], {}, f"{node.name}_bounds"), [graph.types[value]], after=node)
+
+
+def scale_result(graph: Graph, node: Node, factors: np.ndarray) -> None:
+    """f(x) -> f(x) / r."""
+    value = node.outputs[0]
+    inner = graph.fresh(f"{value}_uneven")
+    graph.rewire(node, node.inputs, [inner])
+    graph.types[inner] = graph.types[value]
+    extents = (1, -1, *[1] * (len(graph.shape(value)) - 2))
+    each = graph.add_constant(f"{value}_factors", _float32(1 / factors.astype(np.float64)).reshape(extents))
+    graph.insert(Node("Mul", [inner, each], [value], {}, f"{node.name}_factors"), [graph.types[value]], after=node)
 
 
 def scale_convolution(graph: Graph, node: Node, read: np.ndarray | None, written: np.ndarray | None) -> None:

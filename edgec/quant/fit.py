@@ -25,7 +25,7 @@ from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.sensitivity import sensitivities
-from edgec.quant.shaped import shapeable, with_functions
+from edgec.quant.shaped import functions_in, shapeable
 from edgec.quant.sharers import Sharers, sharers_of, together
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, joined, measure_extents, measure_histograms
@@ -35,6 +35,7 @@ from edgec.quant.steps import (
     EQUALIZE,
     MILD,
     OBSERVE,
+    PLAIN,
     ROUND,
     SCALE,
     SHAPE,
@@ -47,8 +48,9 @@ from edgec.quant.steps import (
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 HALF = Evenness(0.5, 0.5)  # half the unevenness stays in the activations, half goes to the weights
-STRUCTURE = (SPLIT, EQUALIZE, MILD, BOUNDED, TIGHT)  # steps that change the float graph
-BEFORE = ("splits", "divided", "fed")  # stages that come before equalization
+DIVISION = (SHAPE, SPLIT)  # steps that say which layers there are
+STRUCTURE = (*DIVISION, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
+BEFORE = ("selected", "splits", "divided", "fed")  # stages that come before equalization
 T = TypeVar("T")
 
 
@@ -135,8 +137,10 @@ class Fit:
 
     def candidates(self, step: str, choice: Choice) -> Sequence[str]:
         """Where `step` can be taken, in the order of the graph."""
+        if step == SHAPE:
+            return shapeable(self._graph, self._selected(PLAIN))
         if step == SPLIT:
-            return tuple(self._splits())
+            return tuple(self._splits(choice))
         if step in (BOUNDED, TIGHT):
             return self._equalizations(choice).typical.bounded
         if step in (EQUALIZE, MILD):
@@ -146,8 +150,6 @@ class Fit:
         if step == OBSERVE:
             moved = moved_values(structure.selection)
             return [value for value in structure.selection.values if value not in moved and value not in structure.pixels]
-        if step == SHAPE:
-            return shapeable(structure.graph, structure.selection)
         if step == CORRECT:
             return [layer.node.outputs[0] for layer in structure.selection.matrices if takes_bias(structure.graph, layer)]
         # what is decided of weights is decided once for all that read them
@@ -158,11 +160,10 @@ class Fit:
         """Everything that `choice` decides."""
         structure, parameters, options = self._structure(choice), self._parameters(choice), self._options
         weights = {layer.node.outputs[0]: self._weights(layer, choice) for layer in structure.selection.matrices}
-        found = Calibration(
+        return Calibration(
             self._model, self.count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights,
-            effort=options.effort, codes_out=options.codes_out,
+            effort=options.effort, codes_out=options.codes_out, shaped=self._shaped(choice),
         )  # fmt: skip
-        return with_functions(self._graph, found, places(choice, SHAPE))
 
     def _once(self, stage: str, key: Any, make: Callable[[], T]) -> T:
         if stage not in self._latest or self._latest[stage][0] != key:
@@ -170,34 +171,46 @@ class Fit:
             self._latest[stage] = key, make()
         return self._latest[stage][1]  # type: ignore[no-any-return]
 
-    def _splits(self) -> dict[str, list[list[int]]]:
-        def choose() -> dict[str, list[list[int]]]:
-            excluded = excluded_nodes(self._graph, self._options.exclude)
-            stored = select(self._graph, self._options.exclude, codes_out=self._options.codes_out).values
-            widths = {value: self._typical(extent) for value, extent in self._extents.items()}
-            return choose_splits(self._graph, stored, widths, sensitivities(self._graph), excluded)
+    def _selected(self, choice: Choice, graph: Graph | None = None) -> Selection:
+        """The layers of the graph, or of another one that it became."""
+        shaped, options = places(choice, SHAPE), self._options
+        if graph is not None:
+            return select(graph, options.exclude, codes_out=options.codes_out, shaped=shaped)
+        return self._once("selected", shaped, lambda: select(self._graph, options.exclude, codes_out=options.codes_out, shaped=shaped))
 
-        return self._once("splits", None, choose)
+    def _shaped(self, choice: Choice) -> tuple[str, ...]:
+        """Of the values that are chosen for it, in the order of the graph."""
+        taken = places(choice, SHAPE)
+        return tuple(value for value in shapeable(self._graph, self._selected(PLAIN)) if value in taken) if taken else ()
+
+    def _splits(self, choice: Choice) -> dict[str, list[list[int]]]:
+        def choose() -> dict[str, list[list[int]]]:
+            whole = {layer.node.name for layer in self._selected(PLAIN).matrices if layer.node.outputs[0] in places(choice, SHAPE)} - {""}
+            excluded, selection = excluded_nodes(self._graph, self._options.exclude) | whole, self._selected(choice)
+            widths = {value: self._typical(extent) for value, extent in self._extents.items()}
+            functions = functions_in(self._graph, selection)
+            return choose_splits(self._graph, selection.values, widths, sensitivities(self._graph), excluded, functions)
+
+        return self._once("splits", places(choice, SHAPE), choose)
 
     def _divided(self, choice: Choice) -> tuple[Graph, dict[str, list[list[int]]], dict[str, Extent]]:
         """The graph with the chosen splits, those, and the extents of its values."""
 
         def divide() -> tuple[Graph, dict[str, list[list[int]]], dict[str, Extent]]:
             graph, taken = self._graph.copy(), places(choice, SPLIT)
-            splits = {value: groups for value, groups in self._splits().items() if value in taken} if taken else {}
+            splits = {value: groups for value, groups in self._splits(choice).items() if value in taken} if taken else {}
             origins = apply_splits(graph, splits)
             parts = {new: self._extents[old].of(channels) for new, (old, channels) in origins.items() if old in self._extents}
             return graph, splits, {**self._extents, **parts}
 
-        return self._once("divided", places(choice, SPLIT), divide)
+        return self._once("divided", chosen(choice, *DIVISION), divide)
 
     def _fed(self, choice: Choice) -> Mapping[str, Fed]:
         """What each layer reads, before equalization."""
 
         def gather() -> dict[str, Fed]:
             graph = self._divided(choice)[0]
-            selection = select(graph, self._options.exclude, codes_out=self._options.codes_out)
-            return gather_fed(graph, selection.matrices, self.samples, self._options, self.count)
+            return gather_fed(graph, self._selected(PLAIN, graph).matrices, self.samples, self._options, self.count)
 
         return self._once("fed", places(choice, SPLIT), gather)
 
@@ -205,9 +218,16 @@ class Fit:
         def propose() -> Proposals:
             graph, _, extents = self._divided(choice)
             widths: tuple[Callable[[Extent], np.ndarray], ...] = (self._expected, lambda extent: extent.largest, self._typical)
-            return Proposals(*(choose_factors(graph, {value: of(one) for value, one in extents.items()}, self._evenness) for of in widths))
+            functions = functions_in(graph, self._selected(choice, graph))
+            shaped = functions_in(graph, self._selected(choice, graph), places(choice, SHAPE))
+            return Proposals(
+                *(
+                    choose_factors(graph, {value: of(one) for value, one in extents.items()}, self._evenness, functions, shaped)
+                    for of in widths
+                )
+            )
 
-        return self._once("equalizations", places(choice, SPLIT), propose)
+        return self._once("equalizations", chosen(choice, *DIVISION), propose)
 
     def _typical(self, extent: Extent) -> np.ndarray:
         return extent.typical(self.count)
@@ -217,9 +237,10 @@ class Fit:
 
     def _factors(self, choice: Choice) -> dict[str, np.ndarray]:
         bounded, tight, free, mild = chosen(choice, BOUNDED, TIGHT, EQUALIZE, MILD)
-        if not bounded | tight | free | mild:
+        if not bounded | tight | free | mild | places(choice, SHAPE):
             return {}
         proposals = self._equalizations(choice)
+        free |= frozenset(proposals.expected.behind)
         halfway = {value: np.sqrt(r) for value, r in proposals.expected.taken(mild).items()}
         found = [proposals.largest.taken(bounded - tight), proposals.typical.taken(tight), proposals.expected.taken(free), halfway]
         return {value: reduce(np.multiply, [each[value] for each in found if value in each]) for value in dict.fromkeys(chain(*found))}
@@ -228,7 +249,7 @@ class Fit:
         def build() -> Structure:
             divided, splits, extents = self._divided(choice)
             factors, graph = self._factors(choice), divided.copy()
-            selection = store_equalized(graph, factors, self._options.exclude, self._options.codes_out)
+            selection = store_equalized(graph, factors, self._options.exclude, self._options.codes_out, places(choice, SHAPE))
             ends = {value: bounded(graph, value, extents[value].ends(factors.get(value))) for value in selection.values}
             pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in selection.produced)
             return Structure(graph, selection, splits, factors, ends, pixels)

@@ -1,19 +1,18 @@
 """Functions that a kernel computes of its sums, so that nothing is rounded between a product and them.
 
-Where edgec/program/functions.py comes near a function, as to Swish and Gelu, a kernel takes longer for it than a table of codes would, and
-what the table reads, a code of 8 bits for all that goes into the function, is what most often makes the larger part of the error there.
+Where edgec/program/functions.py comes near a function, as to Swish and Gelu, a kernel takes longer for it than a table of codes would. But
+what the table reads, a code of 8 bits for all that goes into the function, is what most often makes the larger part of the error there; and
+behind a table channels cannot be equalized.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from edgec.integer.shaping import finish_of
 from edgec.ir.graph import Graph
-from edgec.quant.calibration import Calibration
-from edgec.quant.coverage import Selection, select
-from edgec.quant.split import apply_splits
+from edgec.quant.coverage import Selection
+from edgec.quant.streams import functions_of
 
 
 def shapeable(graph: Graph, selection: Selection) -> list[str]:
@@ -23,12 +22,7 @@ def shapeable(graph: Graph, selection: Selection) -> list[str]:
     return [value for value, function in ends.items() if function is not None and function.outputs[0] in selection.produced]
 
 
-def with_functions(graph: Graph, calibration: Calibration, values: Collection[str]) -> Calibration:
-    """The same without these values. graph: the float graph that the calibration belongs to."""
-    if not values:
-        return calibration
-    divided = graph.copy()
-    apply_splits(divided, calibration.splits)
-    shaped = tuple(value for value in calibration.parameters if value in values)
-    selection = select(divided, calibration.exclude, codes_out=calibration.codes_out, shaped=shaped)
-    return replace(calibration, shaped=shaped, parameters={value: calibration.parameters[value] for value in selection.values})
+def functions_in(graph: Graph, selection: Selection, shaped: Collection[str] | None = None) -> set[str]:
+    """What the layers' functions of their sums give, any factor may be had behind these; only those of the sums `shaped`, if given."""
+    layers = [layer for layer in selection.matrices if shaped is None or layer.node.outputs[0] in shaped]
+    return functions_of(layer.activation for layer in layers if layer.activation is not None)

@@ -29,6 +29,7 @@ SHAPE = "functions of sums"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
+    SHAPE: lambda options: options.shape_sums and options.goal is None,  # which may ask for 16 bits behind a function
     SPLIT: lambda options: options.equalize,
     CORRECT: lambda options: options.correct_bias,
     EQUALIZE: lambda options: options.equalize,
@@ -38,7 +39,6 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     TIGHT: lambda options: options.equalize,
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
-    SHAPE: lambda options: options.shape_sums and options.goal is None,  # which may ask for 16 bits behind a function
 }
 CHEAP = frozenset({CORRECT, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}

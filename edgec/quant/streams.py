@@ -2,13 +2,14 @@
 
 When v = r * v' holds channel by channel (r > 0), operators that commute with a positive factor per channel (Relu, PRelu with constant
 slopes, Clip(0, b) with bounds b / r, pooling, Resize, Add of two such values, Concat) tie what they write to what they read; a
-convolution does not, since its rows and columns take any factor, whether it computes in integers or in float. Where all ends of a stream
-are convolutions, r is ours to choose.
+convolution does not, since its rows and columns take any factor, whether it computes in integers or in float. Nor does a function that is
+computed of a convolution's sums: what it gives is multiplied there before it is stored. Where all ends of a stream are such, r is ours to
+choose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,7 @@ from edgec.integer.roles import role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
 
+CURVED = frozenset({"Gelu", "HardSigmoid", "HardSwish", "Swish"})  # functions of sums that do not commute with factors
 COMMUTING = frozenset({"Relu", "LeakyRelu", "PRelu", "MaxPool", "GlobalMaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
 
 
@@ -66,15 +68,20 @@ def channel_values(graph: Graph) -> dict[str, int]:
     return {value: shape[1] for value, shape in ranked.items() if len(shape) in (3, 4) and shape[0] == 1}
 
 
-def find_streams(graph: Graph) -> tuple[Streams, np.ndarray]:
-    """The streams, and for each root whether its factor must stay 1."""
+def find_streams(graph: Graph, functions: Collection[str] = ()) -> tuple[Streams, np.ndarray]:
+    """The streams, and for each root whether its factor must stay 1. functions: results of functions that may have any factor."""
     streams = Streams()
     for value, count in channel_values(graph).items():
         streams.add(value, count)
     fixed = set(graph.inputs) | set(graph.outputs)
     for node in graph.nodes:
-        fixed |= tie(graph, node, streams)
+        fixed |= tie(graph, node, streams, functions)
     return streams, marked(streams, fixed)
+
+
+def functions_of(nodes: Iterable[Node]) -> set[str]:
+    """What those of these nodes give whose results a factor can only be had behind."""
+    return {node.outputs[0] for node in nodes if node.op in CURVED}
 
 
 def marked(streams: Streams, values: Collection[str]) -> np.ndarray:
@@ -91,13 +98,15 @@ def bounded(graph: Graph, streams: Streams) -> np.ndarray:
     return marked(streams, {node.outputs[0] for node in graph.nodes if rectifier(graph, node)})
 
 
-def tie(graph: Graph, node: Node, streams: Streams) -> set[str]:
-    """Unite what `node` ties together; returns the values that it holds fixed."""
+def tie(graph: Graph, node: Node, streams: Streams, functions: Collection[str] = ()) -> set[str]:
+    """Unite what `node` ties together; returns the values that it holds fixed. functions: see find_streams."""
     data = [name for name in node.inputs if name and name not in graph.constants]
     outputs = [name for name in node.outputs if name]
     known = all(name in streams.start for name in [*data, *outputs])
     if node.op == "Conv" and role_of(graph, node)[0] is Role.MATRIX:
         return set()
+    if known and not functions_of([node]).isdisjoint(functions):
+        return set(data)
     if known and (node.op in COMMUTING or rectifier(graph, node) or resizes(node, streams)) and len(data) == len(outputs) == 1:
         streams.unite(outputs[0], data[0])
         return set()
