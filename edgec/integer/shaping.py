@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+import numpy as np
+
 from edgec.integer.operators import Function, Tail
 from edgec.integer.tails import activation_of, sole_reader, tail_of
 from edgec.integer.unary import following_of, function_of, product_with_itself, rising_line
@@ -45,6 +47,23 @@ def finish_of(graph: Graph, node: Node, shaped: Collection[str]) -> Node | None:
     following = following_of(graph, function) if function is not None else None
     alone = function if following is None or rising_line(graph, following[0]) is not None else None
     return activation_of(graph, node.outputs[0]) or alone
+
+
+def multiplier_of(graph: Graph, product: Node, name: str) -> tuple[Node, np.ndarray] | None:
+    """The Mul that alone reads `name`, a function of the sums of `product`, with one finite positive constant for each output channel of
+    several; and these numbers."""
+    reader = sole_reader(graph, name)
+    if reader is None or reader.op != "Mul" or set(reader.inputs) == {name}:
+        return None
+    factor = graph.constant(reader.inputs[1 - reader.inputs.index(name)])
+    shape = graph.shape(product.outputs[0])
+    axis = 1 if product.op in ("Conv", "ConvTranspose") else len(shape) - 1
+    if factor is None or factor.dtype != np.float32 or factor.ndim > len(shape) or factor.size < 2:
+        return None
+    wanted = tuple(shape[axis] if place == axis else 1 for place in range(len(shape)))
+    if (1,) * (len(shape) - factor.ndim) + factor.shape != wanted or not (np.isfinite(factor) & (factor > 0)).all():
+        return None
+    return reader, factor.reshape(-1)
 
 
 def shaped_tail_of(graph: Graph, name: str) -> tuple[Function, Tail] | None:
