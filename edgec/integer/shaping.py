@@ -53,19 +53,20 @@ def finish_of(graph: Graph, node: Node, shaped: Collection[str]) -> Node | None:
 
 
 def multiplier_of(graph: Graph, product: Node, name: str) -> tuple[Node, np.ndarray] | None:
-    """The Mul that alone reads `name`, a function of the product's sums, with a positive constant for each channel; and the constants."""
+    """The Mul that alone reads `name`, a function of the sums of `product`, with one finite positive constant for each output channel of
+    several; and these numbers."""
     reader = sole_reader(graph, name)
-    if reader is None or reader.op != "Mul" or name not in reader.inputs:
+    if reader is None or reader.op != "Mul" or set(reader.inputs) == {name}:
         return None
     factor = graph.constant(reader.inputs[1 - reader.inputs.index(name)])
-    shape = graph.types[name].static_shape
+    shape = graph.shape(product.outputs[0])
     axis = 1 if product.op in ("Conv", "ConvTranspose") else len(shape) - 1
-    if factor is None or factor.size < 2 or factor.ndim > len(shape) or graph.shape(reader.outputs[0]) != shape:
+    if factor is None or factor.dtype != np.float32 or factor.ndim > len(shape) or factor.size < 2:
         return None
-    extents = (1,) * (len(shape) - factor.ndim) + factor.shape
-    if extents != tuple(shape[axis] if place == axis else 1 for place in range(len(shape))):
+    wanted = tuple(shape[axis] if place == axis else 1 for place in range(len(shape)))
+    if (1,) * (len(shape) - factor.ndim) + factor.shape != wanted or not (np.isfinite(factor) & (factor > 0)).all():
         return None
-    return (reader, factor.reshape(-1)) if bool((np.isfinite(factor) & (factor > 0)).all()) else None
+    return reader, factor.reshape(-1)
 
 
 def shaped_tail_of(graph: Graph, name: str) -> tuple[Function, Tail] | None:
