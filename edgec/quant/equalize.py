@@ -22,8 +22,6 @@ from edgec.ir.graph import Graph, Node
 from edgec.quant.coverage import Selection, select
 from edgec.quant.streams import Streams, bounded, find_streams, functions_of, marked
 
-NARROWEST = 1 / 64  # of the widest channel's range: emptier channels are not blown up further
-
 
 @dataclass(frozen=True)
 class Equalization:
@@ -50,10 +48,12 @@ class Evenness:
     """strength: 1 equalizes fully, 0 not at all; between, it spares the weights, whose columns become as uneven as the channels were.
 
     apart: the same where only depthwise convolutions read a stream, whose weights have a scale for each channel: nothing is to be spared.
+    narrowest: of the widest channel's range: emptier channels are not blown up further.
     """
 
     strength: float
     apart: float
+    narrowest: float = 1 / 64
 
 
 def choose_factors(
@@ -72,7 +72,7 @@ def choose_factors(
     for value in streams.start:  # a value's channels share one scale, so they are measured against its widest channel
         cells = roots[streams.cells(value)]
         np.maximum.at(widest, cells, width[cells].max(initial=0.0))
-    relative = np.maximum(width / np.where(widest > 0, widest, 1), NARROWEST)
+    relative = np.maximum(width / np.where(widest > 0, widest, 1), evenness.narrowest)
     taken = np.where(read_apart(graph, streams), relative**evenness.apart, relative**evenness.strength)
     wanted = np.where(held | (widest == 0), 1.0, taken).astype(np.float32)
     names = streams.names()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -25,15 +25,16 @@ from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.sensitivity import sensitivities
-from edgec.quant.shaped import functions_in, shapeable
+from edgec.quant.shaped import functions_in, shapeable, with_functions
 from edgec.quant.sharers import Sharers, sharers_of, together
-from edgec.quant.split import apply_splits, choose_splits
+from edgec.quant.split import apply_splits, choose_splits, split_values
 from edgec.quant.statistics import Extent, joined, measure_extents, measure_histograms
 from edgec.quant.steps import (
     BOUNDED,
     CORRECT,
     EQUALIZE,
     MILD,
+    MORE,
     OBSERVE,
     PLAIN,
     ROUND,
@@ -48,9 +49,10 @@ from edgec.quant.steps import (
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 HALF = Evenness(0.5, 0.5)  # half the unevenness stays in the activations, half goes to the weights
+BEHIND = Evenness(0.5, 0.75, 1 / 1024)  # behind functions, which leave nothing below their least number, and are taken where they gain much
 DIVISION = (SHAPE, SPLIT)  # steps that say which layers there are
 STRUCTURE = (*DIVISION, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
-BEFORE = ("selected", "splits", "divided", "fed")  # stages that come before equalization
+BEFORE = ("shapeable", "shaped", "splits", "divided", "fed")  # stages that come before equalization
 T = TypeVar("T")
 
 
@@ -80,11 +82,13 @@ class Proposals:
     """Factors by what is expected of other samples, by the largest magnitudes, and by the typical ones.
 
     What is free may go anywhere on other data; through a Clip nothing goes beyond its bound, and what is cut there is judged.
+    behind: those that functions of sums bring with them, see BEHIND.
     """
 
     expected: Equalization
     largest: Equalization
     typical: Equalization
+    behind: Mapping[str, np.ndarray]
 
 
 class Fit:
@@ -138,9 +142,9 @@ class Fit:
     def candidates(self, step: str, choice: Choice) -> Sequence[str]:
         """Where `step` can be taken, in the order of the graph."""
         if step == SHAPE:
-            return shapeable(self._graph, self._selected(PLAIN))
+            return self._once("shapeable", None, lambda: shapeable(self._graph, self._selected(self._graph)))
         if step == SPLIT:
-            return tuple(self._splits(choice))
+            return tuple(self._splits())
         if step in (BOUNDED, TIGHT):
             return self._equalizations(choice).typical.bounded
         if step in (EQUALIZE, MILD):
@@ -150,6 +154,8 @@ class Fit:
         if step == OBSERVE:
             moved = moved_values(structure.selection)
             return [value for value in structure.selection.values if value not in moved and value not in structure.pixels]
+        if step == MORE:
+            return shapeable(structure.graph, structure.selection)
         if step == CORRECT:
             return [layer.node.outputs[0] for layer in structure.selection.matrices if takes_bias(structure.graph, layer)]
         # what is decided of weights is decided once for all that read them
@@ -160,10 +166,11 @@ class Fit:
         """Everything that `choice` decides."""
         structure, parameters, options = self._structure(choice), self._parameters(choice), self._options
         weights = {layer.node.outputs[0]: self._weights(layer, choice) for layer in structure.selection.matrices}
-        return Calibration(
+        found = Calibration(
             self._model, self.count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights,
             effort=options.effort, codes_out=options.codes_out, shaped=self._shaped(choice),
         )  # fmt: skip
+        return with_functions(self._graph, found, places(choice, MORE))
 
     def _once(self, stage: str, key: Any, make: Callable[[], T]) -> T:
         if stage not in self._latest or self._latest[stage][0] != key:
@@ -171,61 +178,61 @@ class Fit:
             self._latest[stage] = key, make()
         return self._latest[stage][1]  # type: ignore[no-any-return]
 
-    def _selected(self, choice: Choice, graph: Graph | None = None) -> Selection:
-        """The layers of the graph, or of another one that it became."""
-        shaped, options = places(choice, SHAPE), self._options
-        if graph is not None:
-            return select(graph, options.exclude, codes_out=options.codes_out, shaped=shaped)
-        return self._once("selected", shaped, lambda: select(self._graph, options.exclude, codes_out=options.codes_out, shaped=shaped))
+    def _selected(self, graph: Graph, shaped: Collection[str] = ()) -> Selection:
+        """The layers of the graph, or of one that it became."""
+        return select(graph, self._options.exclude, codes_out=self._options.codes_out, shaped=shaped)
 
     def _shaped(self, choice: Choice) -> tuple[str, ...]:
-        """Of the values that are chosen for it, in the order of the graph."""
-        taken = places(choice, SHAPE)
-        return tuple(value for value in shapeable(self._graph, self._selected(PLAIN)) if value in taken) if taken else ()
+        """Of the values chosen for it those that are not split, in the order of the graph."""
 
-    def _splits(self, choice: Choice) -> dict[str, list[list[int]]]:
+        def remain() -> tuple[str, ...]:
+            split = split_values(self._graph, places(choice, SPLIT))
+            return tuple(value for value in self.candidates(SHAPE, PLAIN) if value in places(choice, SHAPE) and value not in split)
+
+        return self._once("shaped", chosen(choice, *DIVISION), remain) if places(choice, SHAPE) else ()
+
+    def _splits(self) -> dict[str, list[list[int]]]:
         def choose() -> dict[str, list[list[int]]]:
-            whole = {layer.node.name for layer in self._selected(PLAIN).matrices if layer.node.outputs[0] in places(choice, SHAPE)} - {""}
-            excluded, selection = excluded_nodes(self._graph, self._options.exclude) | whole, self._selected(choice)
+            excluded, selection = excluded_nodes(self._graph, self._options.exclude), self._selected(self._graph)
             widths = {value: self._typical(extent) for value, extent in self._extents.items()}
             functions = functions_in(self._graph, selection)
             return choose_splits(self._graph, selection.values, widths, sensitivities(self._graph), excluded, functions)
 
-        return self._once("splits", places(choice, SHAPE), choose)
+        return self._once("splits", None, choose)
 
     def _divided(self, choice: Choice) -> tuple[Graph, dict[str, list[list[int]]], dict[str, Extent]]:
         """The graph with the chosen splits, those, and the extents of its values."""
 
         def divide() -> tuple[Graph, dict[str, list[list[int]]], dict[str, Extent]]:
             graph, taken = self._graph.copy(), places(choice, SPLIT)
-            splits = {value: groups for value, groups in self._splits(choice).items() if value in taken} if taken else {}
+            splits = {value: groups for value, groups in self._splits().items() if value in taken} if taken else {}
             origins = apply_splits(graph, splits)
             parts = {new: self._extents[old].of(channels) for new, (old, channels) in origins.items() if old in self._extents}
             return graph, splits, {**self._extents, **parts}
 
-        return self._once("divided", chosen(choice, *DIVISION), divide)
+        return self._once("divided", places(choice, SPLIT), divide)
 
     def _fed(self, choice: Choice) -> Mapping[str, Fed]:
         """What each layer reads, before equalization."""
 
         def gather() -> dict[str, Fed]:
             graph = self._divided(choice)[0]
-            return gather_fed(graph, self._selected(PLAIN, graph).matrices, self.samples, self._options, self.count)
+            return gather_fed(graph, self._selected(graph).matrices, self.samples, self._options, self.count)
 
         return self._once("fed", places(choice, SPLIT), gather)
 
     def _equalizations(self, choice: Choice) -> Proposals:
         def propose() -> Proposals:
             graph, _, extents = self._divided(choice)
-            widths: tuple[Callable[[Extent], np.ndarray], ...] = (self._expected, lambda extent: extent.largest, self._typical)
-            functions = functions_in(graph, self._selected(choice, graph))
-            shaped = functions_in(graph, self._selected(choice, graph), places(choice, SHAPE))
-            return Proposals(
-                *(
-                    choose_factors(graph, {value: of(one) for value, one in extents.items()}, self._evenness, functions, shaped)
-                    for of in widths
-                )
-            )
+            selection = self._selected(graph, self._shaped(choice))
+            functions, shaped = functions_in(graph, selection), functions_in(graph, selection, self._shaped(choice))
+
+            def factors(width: Callable[[Extent], np.ndarray], evenness: Evenness = self._evenness) -> Equalization:
+                return choose_factors(graph, {value: width(one) for value, one in extents.items()}, evenness, functions, shaped)
+
+            expected, largest, typical = (factors(width) for width in (self._expected, _largest, self._typical))
+            behind = factors(_largest, BEHIND) if shaped else None
+            return Proposals(expected, largest, typical, behind.taken(behind.behind) if behind else {})
 
         return self._once("equalizations", chosen(choice, *DIVISION), propose)
 
@@ -237,19 +244,24 @@ class Fit:
 
     def _factors(self, choice: Choice) -> dict[str, np.ndarray]:
         bounded, tight, free, mild = chosen(choice, BOUNDED, TIGHT, EQUALIZE, MILD)
-        if not bounded | tight | free | mild | places(choice, SHAPE):
+        if not bounded | tight | free | mild | frozenset(self._shaped(choice)):
             return {}
         proposals = self._equalizations(choice)
-        free |= frozenset(proposals.expected.behind)
         halfway = {value: np.sqrt(r) for value, r in proposals.expected.taken(mild).items()}
-        found = [proposals.largest.taken(bounded - tight), proposals.typical.taken(tight), proposals.expected.taken(free), halfway]
+        found = [
+            proposals.largest.taken(bounded - tight),
+            proposals.typical.taken(tight),
+            proposals.expected.taken(free),
+            halfway,
+            proposals.behind,
+        ]
         return {value: reduce(np.multiply, [each[value] for each in found if value in each]) for value in dict.fromkeys(chain(*found))}
 
     def _structure(self, choice: Choice) -> Structure:
         def build() -> Structure:
             divided, splits, extents = self._divided(choice)
             factors, graph = self._factors(choice), divided.copy()
-            selection = store_equalized(graph, factors, self._options.exclude, self._options.codes_out, places(choice, SHAPE))
+            selection = store_equalized(graph, factors, self._options.exclude, self._options.codes_out, self._shaped(choice))
             ends = {value: bounded(graph, value, extents[value].ends(factors.get(value))) for value in selection.values}
             pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in selection.produced)
             return Structure(graph, selection, splits, factors, ends, pixels)
@@ -334,6 +346,10 @@ class Fit:
         divisors, fed = structure.factors.get(layer.node.inputs[0]), self._fed(choice)[output]
         key = kept, scales.tobytes(), divisors if divisors is None else divisors.tobytes()
         return self._once(f"shift of {output}", key, lambda: lost_mean(structure.graph, layer, scales, fed, divisors, kept))
+
+
+def _largest(extent: Extent) -> np.ndarray:
+    return extent.largest
 
 
 def bounded(graph: Graph, value: str, ends: Range) -> Range:

@@ -8,10 +8,13 @@ behind a table channels cannot be equalized.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from edgec.integer.shaping import finish_of
 from edgec.ir.graph import Graph
-from edgec.quant.coverage import Selection
+from edgec.quant.calibration import Calibration
+from edgec.quant.coverage import Selection, select
+from edgec.quant.split import apply_splits
 from edgec.quant.streams import functions_of
 
 
@@ -20,6 +23,17 @@ def shapeable(graph: Graph, selection: Selection) -> list[str]:
     stored = [layer.node for layer in selection.matrices if layer.activation is None and not layer.ends_in_float]
     ends = {node.outputs[0]: finish_of(graph, node, node.outputs) for node in stored}
     return [value for value, function in ends.items() if function is not None and function.outputs[0] in selection.produced]
+
+
+def with_functions(graph: Graph, calibration: Calibration, values: Collection[str]) -> Calibration:
+    """The same without these values besides. graph: the float graph that the calibration belongs to."""
+    if not values:
+        return calibration
+    divided = graph.copy()
+    apply_splits(divided, calibration.splits)
+    shaped = *calibration.shaped, *(value for value in calibration.parameters if value in values)
+    selection = select(divided, calibration.exclude, codes_out=calibration.codes_out, shaped=shaped)
+    return replace(calibration, shaped=shaped, parameters={value: calibration.parameters[value] for value in selection.values})
 
 
 def functions_in(graph: Graph, selection: Selection, shaped: Collection[str] | None = None) -> set[str]:

@@ -181,6 +181,12 @@ def split(graph: Graph, chain: Chain, groups: Groups) -> dict[str, tuple[str, li
     return origins
 
 
+def split_values(graph: Graph, splits: Collection[str]) -> frozenset[str]:
+    """What there is in parts only when these values are split."""
+    chains = [find_chain(graph, producer) for value in splits if (producer := graph.producer(value)) is not None]
+    return frozenset(node.outputs[0] for chain in chains if chain is not None for node in chain.nodes)
+
+
 def part_of(graph: Graph, node: Node, sources: Mapping[str, str], channels: list[int], suffix: str, before: Node) -> str:
     """A copy of `node` for some of its channels. sources: what it reads instead of what. Returns its output."""
     attributes, inputs = dict(node.attributes), [sources.get(name, name) for name in node.inputs]

@@ -25,7 +25,7 @@ PLAIN: Choice = {}
 SPLIT, EQUALIZE, MILD, OBSERVE = "channel splitting", "equalization", "mild equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
-SHAPE = "functions of sums"
+SHAPE, MORE = "functions of sums, channels equalized", "functions of sums"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
@@ -39,6 +39,7 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     TIGHT: lambda options: options.equalize,
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
+    MORE: lambda options: options.shape_sums and options.goal is None,
 }
 CHEAP = frozenset({CORRECT, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
@@ -49,8 +50,9 @@ WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
 PRICE = {
-    SPLIT: 0.25,
+    SPLIT: 1.0,
     SHAPE: 0.5,
+    MORE: 0.5,
 }  # dB that what makes every run longer must gain, everywhere and in each group; what gains less is left out
 DUE = dict.fromkeys(CUTTING, RISK) | PRICE
 BETTER = 3.0  # times the standard error: more than WORSE for groups, of which one in many always seems to gain something

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgec.export import to_onnx
+from edgec.integer import match
+from edgec.integer.operators import DotProduct
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
@@ -187,13 +190,48 @@ def test_splitting_is_exact() -> None:
     assert sqnr(graph, changed) > 110
 
 
-@pytest.mark.parametrize("function", ["Swish", "HardSwish"])  # a product computes the second with its sums, which nobody stores
-@pytest.mark.parametrize("lines", [False, True])
+@pytest.mark.parametrize(("function", "lines"), [("Swish", False), ("Swish", True), ("HardSwish", True)])
 def test_a_stem_of_very_uneven_channels_is_split(function: str, lines: bool) -> None:
+    """Where the function is a table, or factors behind it do less."""
     graph = split_net(function, lines).graph
     result = quantize(graph, samples(graph))
     assert result.calibration["splits"] == {"conv_0": [[1, 2, 4, 5, 7, 8, 10, 11], [0, 3, 6, 9]]}
     assert sqnr(graph, result.graph) > 25
+
+
+@pytest.mark.parametrize("function", ["Swish", "HardSwish"])
+def test_channels_are_equalized_behind_a_function_of_sums(function: str) -> None:
+    """Exactly, and by as much as their spread; they are not split then."""
+    graph = uneven_behind(function, 8.0)
+    read = graph.nodes[1].outputs[0]
+    plain, done = (
+        quantize(graph, samples(graph, 16), QuantizeOptions(equalize=equalize, shape_sums=equalize)) for equalize in (False, True)
+    )
+    factors = done.calibration["factors"]
+    assert read in factors and not done.calibration["splits"]
+    assert sqnr(graph, done.graph, 64) > sqnr(graph, plain.graph, 64) + 4
+    changed = graph.copy()
+    apply_factors(changed, read_calibration(done.calibration, graph).factors)
+    verify(changed)
+    assert sqnr(graph, changed) > 110
+    assert changed.producer(read).op == "Mul"  # type: ignore[union-attr]
+    found = [operator for operator in match(done.graph).operators if isinstance(operator, DotProduct)]
+    assert [operator.function.name for operator in found if operator.function] == [function] * 2
+    assert to_onnx(apply_calibration(graph, done.calibration)) == to_onnx(done.graph)
+
+
+def uneven_behind(function: str, spread: float) -> Graph:
+    """conv -> function -> conv -> function -> conv, where the first one's channels differ by `spread`, and the second one makes up for it."""
+    attributes = {"alpha": 1.0} if function == "Swish" else {}
+    small = Small((1, 4, 12, 12), seed=5)
+    first = small.conv("x", 16)
+    second = small.conv(small.node(function, first, **attributes), 8)
+    graph = small.done(small.conv(small.node(function, second, **attributes), 4, 1))
+    scale = np.geomspace(1, spread, 16).astype(np.float32)
+    for name in graph.nodes[0].inputs[1:]:
+        graph.constants[name] *= scale.reshape(-1, *[1] * (graph.constants[name].ndim - 1))
+    graph.constants[graph.nodes[2].inputs[1]] /= scale[:, None, None]
+    return graph
 
 
 def test_even_channels_stay_together() -> None:
