@@ -27,20 +27,24 @@ from edgec.quant.streams import Streams, bounded, find_streams, functions_of, ma
 class Equalization:
     """factors: r of every channel (float32) of every value that can have one; streams: whose factor each is, by the name of the stream.
 
-    free, bounded, behind: the streams in the order of the graph; those through a Clip apart, and those behind functions of sums.
+    free, bounded: the streams in the order of the graph, those through a Clip apart.
     """
 
     factors: Mapping[str, np.ndarray]
     streams: Mapping[str, np.ndarray]
     free: tuple[str, ...]
     bounded: tuple[str, ...]
-    behind: tuple[str, ...]
 
     def taken(self, names: Collection[str]) -> dict[str, np.ndarray]:
         """The factors when only the streams `names` are equalized; values that stay as they are do not appear."""
         wanted = sorted(names)
         chosen = {value: np.where(np.isin(self.streams[value], wanted), r, np.float32(1)) for value, r in self.factors.items()}
         return {value: r for value, r in chosen.items() if (r != 1).any()}
+
+    def through(self, values: Collection[str]) -> list[str]:
+        """Which of the free streams go through any of these values."""
+        found = {name for value in values if value in self.factors for name in self.streams[value][self.factors[value] != 1]}
+        return [name for name in self.free if name in found]
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,8 @@ class Evenness:
     narrowest: float = 1 / 64
 
 
-def choose_factors(
-    graph: Graph, widths: Mapping[str, np.ndarray], evenness: Evenness, functions: Collection[str] = (), shaped: Collection[str] = ()
-) -> Equalization:
-    """Factors for all streams. widths: per value the magnitude of each channel; functions: see find_streams; shaped: the values of these
-
-    whose streams are told apart.
-    """
+def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], evenness: Evenness, functions: Collection[str] = ()) -> Equalization:
+    """Factors for all streams. widths: per value the magnitude of each channel; functions: see find_streams."""
     streams, held = find_streams(graph, functions)
     roots, cut = streams.roots(), bounded(graph, streams)
     width, widest = np.zeros(streams.count), np.zeros(streams.count)
@@ -81,11 +80,8 @@ def choose_factors(
     owners = {value: names[roots[streams.cells(value)]] for value in factors}
     order = list(dict.fromkeys(name for value, r in factors.items() for name in owners[value][r != 1]))
     through = set(names[cut])
-    behind = set(names[marked(streams, shaped)]) - through
-    kinds = (
-        (name for name in order if (name in through, name in behind) == kind) for kind in ((False, False), (True, False), (False, True))
-    )
-    return Equalization(factors, owners, *map(tuple, kinds))
+    free, cut_off = (tuple(name for name in order if (name in through) == kind) for kind in (False, True))
+    return Equalization(factors, owners, free, cut_off)
 
 
 def read_apart(graph: Graph, streams: Streams) -> np.ndarray:

@@ -30,6 +30,7 @@ from edgec.quant.sharers import Sharers, sharers_of, together
 from edgec.quant.split import apply_splits, choose_splits, split_values
 from edgec.quant.statistics import Extent, joined, measure_extents, measure_histograms
 from edgec.quant.steps import (
+    BEHIND,
     BOUNDED,
     CORRECT,
     EQUALIZE,
@@ -49,9 +50,9 @@ from edgec.quant.steps import (
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 HALF = Evenness(0.5, 0.5)  # half the unevenness stays in the activations, half goes to the weights
-BEHIND = Evenness(0.5, 0.75, 1 / 1024)  # behind functions, which leave nothing below their least number, and are taken where they gain much
+MOST = Evenness(0.5, 0.9, 1 / 2048)  # behind functions, which are bounded below
 DIVISION = (SHAPE, SPLIT)  # steps that say which layers there are
-STRUCTURE = (*DIVISION, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
+STRUCTURE = (*DIVISION, BEHIND, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
 BEFORE = ("shapeable", "shaped", "splits", "divided", "fed")  # stages that come before equalization
 T = TypeVar("T")
 
@@ -82,13 +83,15 @@ class Proposals:
     """Factors by what is expected of other samples, by the largest magnitudes, and by the typical ones.
 
     What is free may go anywhere on other data; through a Clip nothing goes beyond its bound, and what is cut there is judged.
-    behind: those that functions of sums bring with them, see BEHIND.
+    behind: what streams behind functions may have as well, as far as the samples go; forced: those of functions that are no tables for it.
     """
 
     expected: Equalization
     largest: Equalization
     typical: Equalization
-    behind: Mapping[str, np.ndarray]
+    behind: Equalization
+    offered: tuple[str, ...]
+    forced: frozenset[str]
 
 
 class Fit:
@@ -149,7 +152,10 @@ class Fit:
             return self._equalizations(choice).typical.bounded
         if step in (EQUALIZE, MILD):
             taken = places(choice, EQUALIZE) if step == MILD else frozenset()
-            return [name for name in self._equalizations(choice).expected.free if name not in taken]
+            apart = places(choice, BEHIND) | self._equalizations(choice).forced
+            return [name for name in self._equalizations(choice).expected.free if name not in taken | apart]
+        if step == BEHIND:
+            return self._equalizations(choice).offered
         structure = self._structure(choice)
         if step == OBSERVE:
             moved = moved_values(structure.selection)
@@ -228,11 +234,13 @@ class Fit:
             functions, shaped = functions_in(graph, selection), functions_in(graph, selection, self._shaped(choice))
 
             def factors(width: Callable[[Extent], np.ndarray], evenness: Evenness = self._evenness) -> Equalization:
-                return choose_factors(graph, {value: width(one) for value, one in extents.items()}, evenness, functions, shaped)
+                return choose_factors(graph, {value: width(one) for value, one in extents.items()}, evenness, functions)
 
-            expected, largest, typical = (factors(width) for width in (self._expected, _largest, self._typical))
-            behind = factors(_largest, BEHIND) if shaped else None
-            return Proposals(expected, largest, typical, behind.taken(behind.behind) if behind else {})
+            expected, largest, typical = (factors(width) for width in (self._expected, lambda one: one.largest, self._typical))
+            behind = factors(Extent.upward, MOST)
+            forced = frozenset(behind.through(shaped) if self._options.equalize else ())
+            offered = tuple(name for name in behind.through(functions) if name not in forced)
+            return Proposals(expected, largest, typical, behind, offered, forced)
 
         return self._once("equalizations", chosen(choice, *DIVISION), propose)
 
@@ -243,17 +251,18 @@ class Fit:
         return extent.expected(self.count)
 
     def _factors(self, choice: Choice) -> dict[str, np.ndarray]:
-        bounded, tight, free, mild = chosen(choice, BOUNDED, TIGHT, EQUALIZE, MILD)
-        if not bounded | tight | free | mild | frozenset(self._shaped(choice)):
+        bounded, tight, free, mild, behind = chosen(choice, BOUNDED, TIGHT, EQUALIZE, MILD, BEHIND)
+        if not bounded | tight | free | mild | behind | frozenset(self._shaped(choice)):
             return {}
         proposals = self._equalizations(choice)
-        halfway = {value: np.sqrt(r) for value, r in proposals.expected.taken(mild).items()}
+        behind |= proposals.forced
+        halfway = {value: np.sqrt(r) for value, r in proposals.expected.taken(mild - behind).items()}
         found = [
             proposals.largest.taken(bounded - tight),
             proposals.typical.taken(tight),
-            proposals.expected.taken(free),
+            proposals.expected.taken(free - behind),
             halfway,
-            proposals.behind,
+            proposals.behind.taken(behind),
         ]
         return {value: reduce(np.multiply, [each[value] for each in found if value in each]) for value in dict.fromkeys(chain(*found))}
 
@@ -346,10 +355,6 @@ class Fit:
         divisors, fed = structure.factors.get(layer.node.inputs[0]), self._fed(choice)[output]
         key = kept, scales.tobytes(), divisors if divisors is None else divisors.tobytes()
         return self._once(f"shift of {output}", key, lambda: lost_mean(structure.graph, layer, scales, fed, divisors, kept))
-
-
-def _largest(extent: Extent) -> np.ndarray:
-    return extent.largest
 
 
 def bounded(graph: Graph, value: str, ends: Range) -> Range:

@@ -14,6 +14,7 @@ from edgec.quant.float_run import Probe, watched
 from edgec.quant.observers import Histogram
 from edgec.quant.options import Progress, Samples
 
+LEAN = 3.0
 SHARES = 4  # parts of the samples, so that what is fitted to some can be measured on the others
 
 
@@ -96,6 +97,14 @@ class Extent:
         typical = self.typical(count)
         speak = self.magnitude**2 / np.where(self.square > 0, self.square, 1)
         return np.asarray(np.round((speak * typical + typical.max(initial=0.0)) / (speak + 1), 9))
+
+    def upward(self) -> np.ndarray:
+        """Per channel the largest number, or LEAN times the least one's magnitude if that is more.
+
+        The least numbers behind a function are much the same in all channels, so where it is the larger one by a channel's own measure, and
+        factors follow it, all channels have as many codes below 0 as above; so they have fewer.
+        """
+        return np.asarray(np.maximum(np.maximum(self.high, 0.0), LEAN * np.maximum(-self.low, 0.0)))
 
     def ends(self, factors: np.ndarray | None) -> tuple[float, float]:
         """The range of the whole value when each channel is divided by its factor."""

@@ -22,6 +22,7 @@ from edgec.quant.scores import WORSE, Score, certainty
 
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}
+BEHIND = "equalization behind functions"
 SPLIT, EQUALIZE, MILD, OBSERVE = "channel splitting", "equalization", "mild equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
@@ -30,6 +31,7 @@ SHAPE, MORE = "functions of sums, channels equalized", "functions of sums"
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     SHAPE: lambda options: options.shape_sums and options.goal is None,  # which may ask for 16 bits behind a function
+    BEHIND: lambda options: options.equalize,
     SPLIT: lambda options: options.equalize,
     CORRECT: lambda options: options.correct_bias,
     EQUALIZE: lambda options: options.equalize,
@@ -41,16 +43,16 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     ROUND: lambda options: options.round_weights,
     MORE: lambda options: options.shape_sums and options.goal is None,
 }
-CHEAP = frozenset({CORRECT, EQUALIZE, MILD})  # no pass over all samples is made for them
+CHEAP = frozenset({CORRECT, BEHIND, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
 SOUND = frozenset({CORRECT, MILD, ROUND})  # less error follows from what is known before anything is measured
-DOUBTED = frozenset({EQUALIZE})  # BETTER than chance, or not everywhere
+DOUBTED = frozenset({BEHIND, EQUALIZE})  # BETTER than chance, or not everywhere
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
 PRICE = {
-    SPLIT: 1.0,
+    SPLIT: 0.25,
     SHAPE: 0.5,
     MORE: 0.5,
 }  # dB that what makes every run longer must gain, everywhere and in each group; what gains less is left out
