@@ -110,7 +110,7 @@ def test_a_transformer_whose_classes_all_change_keeps_the_two_layers_that_do_it(
 def test_what_was_decided_stays_decided() -> None:
     """Splits, factors and scales; and each layer that is kept is needed."""
     for graph in (bounded_net(64.0), split_net().graph):
-        plain = quantize(graph, samples(graph))
+        plain = quantize(graph, samples(graph), QuantizeOptions(shape_sums=False))
         goal = Goal(min_sqnr=min(plain.report.outputs.values()) + 3)
         done = quantize(graph, samples(graph), QuantizeOptions(goal=goal))
         report = done.report.goal
