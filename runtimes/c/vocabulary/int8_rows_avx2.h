@@ -46,12 +46,21 @@ INLINE __m256i requantize_row(sums_t sums, scales_t scale, scales_t behind, endi
     return _mm256_min_epu8(_mm256_max_epu8(codes, low), high);
 }
 
-INLINE void store_sums_32(activation *y, sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
+/* behind: what the function of sums is multiplied by, in the order of scales. */
+INLINE void store_shaped_32(activation *y, sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
     _mm256_storeu_si256((__m256i *)y, requantize_row(sums, scale, behind, e, zero));
 }
 
-INLINE void store_sums_16(activation *y0, activation *y1, sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
+INLINE void store_sums_32(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    store_shaped_32(y, sums, scale, scale, e, zero);
+}
+
+INLINE void store_shaped_16(activation *y0, activation *y1, sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
     const __m256i row = requantize_row(sums, scale, behind, e, zero);
     _mm_storeu_si128((__m128i *)y0, _mm256_castsi256_si128(row));
     _mm_storeu_si128((__m128i *)y1, _mm256_extracti128_si256(row, 1));
+}
+
+INLINE void store_sums_16(activation *y0, activation *y1, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    store_shaped_16(y0, y1, sums, scale, scale, e, zero);
 }
