@@ -47,9 +47,9 @@ def in_words(item: Expr) -> str:
     return f"floats_where_less({', '.join(map(in_words, (item.condition.a, item.condition.b, item.a, item.b)))})"
 
 
-def ending_of(op: str) -> str:
-    """The ending of a kernel with this function ("" for none), by its arguments `a`."""
-    return f"ending_by({FUNCTIONS[op].name.upper()}, a->inverse, a->alpha, a->beta, {_BOUNDS})" if op else f"ending({_BOUNDS})"
+def ending_of(op: str, apart: str = "a->apart") -> str:
+    """The ending of a kernel with this function ("" for none), by its arguments `a`. apart: from scales to multipliers."""
+    return f"ending_by({FUNCTIONS[op].name.upper()}, {apart}, a->alpha, a->beta, {_BOUNDS})" if op else f"ending({_BOUNDS})"
 
 
 def render_endings(ops: Iterable[str]) -> str:

@@ -111,6 +111,7 @@ def _body(kind: type[Arguments], chosen: Chosen, context: Mapping[str, object]) 
         "kernel": kind.kernel,
         "function": shape_of(function) if function else None,
         "ending": ending_of(function),
+        "ending_of_copies": ending_of(function, "LANES"),  # of the scales of a panel, and of multipliers
         "variant": chosen.function,
         "tile": chosen.tile,
         "multiple": chosen.multiple,

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from edgec.integer.grid import Grid, known_number, usable
-from edgec.integer.operators import DotProduct, Function, Operand, Tail, Weights, WideDotProduct
+from edgec.integer.operators import DotProduct, Operand, Tail, Weights, WideDotProduct
 from edgec.integer.roles import bias_groups, channel_axis, matrix_refusal, may_end_in_float
+from edgec.integer.shaping import Shaping
 from edgec.ir.graph import Graph, Node
 
 NARROW = 127  # the largest weight, less its zero point, of products that end in float
@@ -16,8 +17,8 @@ LIMIT = 2**31
 WIDE_LIMIT = 2**53  # of sums that binary64 holds exactly
 
 
-def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None, function: Function | None = None) -> DotProduct | str:
-    """The operator, or why neither clause 4 nor 15 computes `node`. function: of the sums, before the tail."""
+def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None, shaping: Shaping | None = None) -> DotProduct | str:
+    """The operator, or why neither clause 4 nor 15 computes `node`. shaping: of the sums, before the tail."""
     wide = source.bits == 16 or (tail is not None and tail.grid.bits == 16)
     why = matrix_refusal(graph, node) or ("three spatial axes" if len(graph.shape(node.inputs[1])) > 4 else "")
     found = why or _weights(graph, node)
@@ -29,7 +30,7 @@ def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None, fu
         return "its weights, less their zero points, leave int8"
     if tail is None and not wide and not (may_end_in_float(graph, node) and is_narrow(steps)):
         return "its result is not quantized, and depthwise or wide weights have no ending in float"
-    if function is not None and not is_narrow(steps):
+    if shaping is not None and not is_narrow(steps):
         return "no function is computed of the sums of wide weights"
     copies = bias_groups(node)
     scales = np.tile(np.broadcast_to(scale, (steps.shape[channel_axis(node)],)), copies).astype(np.float32)
@@ -38,13 +39,23 @@ def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None, fu
         return "the bias is not one finite number per channel"
     with np.errstate(over="ignore"):
         units = (np.float32(source.scale) * scales).astype(np.float32)
-        multipliers = units / np.float32(tail.grid.scale) if tail and function is None else units
-    if not usable(*multipliers):
+        multipliers = units / np.float32(tail.grid.scale) if tail and shaping is None else units
+    behind = _behind(shaping, scales.size) if shaping is not None else None
+    if not usable(*multipliers, *(() if behind is None else behind)):
         return "a multiplier is above 2^64"
     if (np.abs(bias) + reach(steps, channel_axis(node), copies) * source.most >= (WIDE_LIMIT if wide else LIMIT)).any():
         return "the integer accumulator could overflow"
     kind = WideDotProduct if wide else DotProduct
-    return kind(node, (Operand(node.inputs[0], source),), tail, weights, bias, multipliers.astype(np.float32), function)
+    function = shaping.function if shaping is not None else None
+    return kind(node, (Operand(node.inputs[0], source),), tail, weights, bias, multipliers.astype(np.float32), function, behind)
+
+
+def _behind(shaping: Shaping, channels: int) -> np.ndarray:
+    """What the function's results are multiplied by: k[c] * (1 / s_y)."""
+    inverse = np.float32(1) / np.float32(shaping.tail.grid.scale)
+    with np.errstate(over="ignore"):
+        found: np.ndarray = (np.ones(channels, np.float32) if shaping.multiplier is None else shaping.multiplier) * inverse
+    return found.astype(np.float32)
 
 
 def is_narrow(steps: np.ndarray) -> bool:

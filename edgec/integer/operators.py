@@ -94,7 +94,7 @@ class Function:
 class DotProduct(IntegerOperator):
     """Sums of products with constant weights, then per output channel the bias and the multiplier. Without a tail the result is a float.
 
-    function: of that float, before the tail quantizes it.
+    function: of that float, before the tail quantizes it. behind: per output channel the multiplier of what the function gives.
     """
 
     clause = 4
@@ -102,6 +102,7 @@ class DotProduct(IntegerOperator):
     bias: np.ndarray  # int64
     multipliers: np.ndarray  # float32
     function: Function | None = None
+    behind: np.ndarray | None = None  # float32
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,8 +95,8 @@ def dot_product(context: Context, node: Node) -> Answer:
         return operands if isinstance(operands, str) else pair_product_of(context.graph, node, operands, ending)
     source, tail = context.any_operand(node.inputs[0]), any_tail_of(context.graph, node.outputs[0])
     if source is not None:
-        shaped = shaped_tail_of(context.graph, node.outputs[0]) if tail is None and source.grid.bits == 8 else None
-        found = dot_product_of(context.graph, node, source.grid, shaped[1], shaped[0]) if shaped else ""
+        shaped = shaped_tail_of(context.graph, node) if tail is None and source.grid.bits == 8 else None
+        found = dot_product_of(context.graph, node, source.grid, shaped.tail, shaped) if shaped else ""
         return found if isinstance(found, DotProduct) else dot_product_of(context.graph, node, source.grid, tail)
     stored = context.graph.producer(node.input(1), "DequantizeLinear") is not None
     return f"it reads {_floats(context.graph, node.inputs[0])}: {value_name(node.inputs[0])}" if stored or tail else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,15 @@ from edgec.integer.tails import activation_of, sole_reader, tail_of
 from edgec.integer.unary import following_of, function_of, product_with_itself, rising_line
 from edgec.ir.graph import Graph, Node
 from edgec.program.functions import FUNCTIONS, KernelFunction
+
+
+@dataclass(frozen=True, eq=False)
+class Shaping:
+    """A function of sums, what its result is multiplied by in each channel, if by anything, and where that ends."""
+
+    function: Function
+    multiplier: np.ndarray | None  # float32
+    tail: Tail
 
 
 def kernel_function(function: Function) -> KernelFunction | None:
@@ -69,13 +78,16 @@ def multiplier_of(graph: Graph, product: Node, name: str) -> tuple[Node, np.ndar
     return reader, factor.reshape(-1)
 
 
-def shaped_tail_of(graph: Graph, name: str) -> tuple[Function, Tail] | None:
-    """The function of `name` that goes to one QuantizeLinear alone, and where that ends."""
-    found = _function_of_sums(graph, name)
-    tail = tail_of(graph, found[1][-1].outputs[0], activation=False) if found is not None else None
-    if found is None or tail is None or kernel_function(found[0]) is None:
+def shaped_tail_of(graph: Graph, product: Node) -> Shaping | None:
+    """The function of the sums of `product` that goes to one QuantizeLinear alone, through a multiplier for each channel or not."""
+    found = _function_of_sums(graph, product.outputs[0])
+    if found is None or kernel_function(found[0]) is None:
         return None
-    return found[0], replace(tail, nodes=(*found[1], *tail.nodes))
+    function, nodes = found
+    behind = multiplier_of(graph, product, nodes[-1].outputs[0])
+    nodes = (*nodes, behind[0]) if behind is not None else nodes
+    tail = tail_of(graph, nodes[-1].outputs[0], activation=False)
+    return Shaping(function, behind and behind[1], replace(tail, nodes=(*nodes, *tail.nodes))) if tail is not None else None
 
 
 def _function_of_sums(graph: Graph, name: str) -> tuple[Function, tuple[Node, ...]] | None:

@@ -91,6 +91,7 @@ def _products(operator: DotProduct) -> dict[str, str]:
         "weights": f"{operator.weights.codes.dtype.name}[{','.join(map(str, operator.weights.codes.shape))}]",
         "bias": _range(operator.bias),
         "multipliers": _range(operator.multipliers),
+        **({} if operator.behind is None else {"behind": _range(operator.behind)}),
     }
 
 

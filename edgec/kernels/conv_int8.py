@@ -105,7 +105,8 @@ class ConvInt8Float(PaddedInputs):
 class ConvInt8Function(PaddedInputs):
     """ConvInt8 without a residual, and with a function of edgec/program/functions.py before it quantizes; a class for each, below.
 
-    y = clamp(rint(fl32(f(fl32(fl32(acc) * scale)) * inverse)), low - zero_y, high - zero_y) + zero_y.
+    scale: those of the sums, and `apart` floats behind each the multiplier of what f gives, in the same shape.
+    y = clamp(rint(fl32(f(fl32(fl32(acc) * scale)) * multiplier)), low - zero_y, high - zero_y) + zero_y.
     """
 
     kernel: ClassVar[str] = "conv_int8"
@@ -125,12 +126,12 @@ class ConvInt8Function(PaddedInputs):
     low: int = size()
     high: int = size()
     largest_sum: int = known()  # as in ConvInt8
-    inverse: float = real()  # 1 / the scale of y
+    apart: int = size()
     alpha: float = real()
     beta: float = real()
 
     def reach(self) -> dict[str, Number]:
-        return conv_reach(self, dense_weights(self)) | {"scale": lanes_of(self)}
+        return conv_reach(self, dense_weights(self)) | {"scale": self.apart + lanes_of(self)}
 
 
 CONV_INT8_FUNCTION = with_functions(ConvInt8Function)

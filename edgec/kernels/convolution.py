@@ -76,7 +76,7 @@ def by_output(arguments: Any, plain: np.ndarray) -> np.ndarray:
 
 
 def pack_by_panels(arguments: Any, plain: np.ndarray, _: int) -> np.ndarray:
-    """[group][out channel] -> [group][panels * 16]."""
+    """[group][out channel] -> [group][panels * 16], also of several such arrays behind one another."""
     return pack_panels(plain.reshape(-1, arguments.out_channels))
 
 

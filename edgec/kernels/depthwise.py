@@ -39,7 +39,8 @@ def pack_channels(values: np.ndarray) -> np.ndarray:
 
 
 def _by_blocks(arguments: Any, plain: np.ndarray, _: int) -> np.ndarray:
-    return pack_channels(plain)
+    """Of one array or of several behind one another."""
+    return np.concatenate([pack_channels(values) for values in plain.reshape(-1, arguments.channels)])
 
 
 FLOATS = Packing(

@@ -44,9 +44,13 @@ class DepthwiseInt8Function(DepthwiseInt8):
     """The same with a function before it quantizes, as in ConvInt8Function; a class for each, below."""
 
     function: ClassVar[str] = ""
-    inverse: float = real()
+    apart: int = size()
     alpha: float = real()
     beta: float = real()
+
+    def reach(self) -> dict[str, Number]:
+        reach = super().reach()
+        return reach | {"scale": self.apart + reach["scale"]}
 
 
 DEPTHWISE_INT8_FUNCTION = with_functions(DepthwiseInt8Function)
@@ -204,6 +208,11 @@ def _words(tile: Tile) -> tuple[str, ...]:
     return ("int8_floating_avx512.h",) if isinstance(tile, ColumnsTile) and tile.floats else ()
 
 
+def _work_bytes(tile: Tile, shaped: bool) -> int:
+    """With a function there are multipliers of a run of channels, as there are scales."""
+    return tile.work_bytes + (4 * tile.runs[0] if shaped and isinstance(tile, RowTile) else 0)
+
+
 def _rows(kernel: int, stride: int) -> Variant:
     """For square windows of this size without dilation, over as many channels as a register needs."""
     shapes = _ALWAYS | (_X86 if stride == 1 else {})
@@ -231,8 +240,9 @@ def _rows(kernel: int, stride: int) -> Variant:
         own = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width)
         return own == shape and arguments.channels >= LANES
 
-    def scratch(_: DepthwiseInt8, vocabularies: Collection[str]) -> int:
-        return lines(max((tiles[vocabulary].work_bytes for vocabulary in vocabularies if vocabulary in tiles), default=0))
+    def scratch(arguments: DepthwiseInt8, vocabularies: Collection[str]) -> int:
+        shaped = isinstance(arguments, DepthwiseInt8Function)
+        return lines(max((_work_bytes(tiles[vocabulary], shaped) for vocabulary in vocabularies if vocabulary in tiles), default=0))
 
     headers = {name: _words(tile) for name, tile in tiles.items()}
     reordered = {name: DirectTile(kernel, stride, lifted=True) for name in _LIFTED if kernel == 3}

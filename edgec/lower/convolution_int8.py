@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from edgec.kernels import (
     ConvInt8Function,
     DepthwiseInt8,
 )
+from edgec.kernels.convolution import panel_count
+from edgec.kernels.depthwise import channel_blocks
 from edgec.lower.builder import Lowering
 from edgec.lower.coding import Parameters, limits
 from edgec.lower.comment import quantization, tensor
@@ -28,6 +31,7 @@ from edgec.lower.layout import Pixels
 from edgec.lower.product import Product, describe_product
 from edgec.lower.quantized import Ending, codes_of, ending, finish, params_of
 from edgec.lower.values import Value
+from edgec.program.arguments import LANES
 from edgec.program.expr import const
 from edgec.program.functions import FUNCTIONS
 from edgec.program.program import Pointer
@@ -39,7 +43,7 @@ class ConvolutionLayer:
 
     weights: np.ndarray  # int32 [group][out][tap][in]
     bias: np.ndarray  # int64 [group][out]
-    scale: np.ndarray  # float32 [group][out]; the multiplier of the sums
+    scale: np.ndarray  # float32 [group][out]; the multiplier of the sums; with a function, behind it that of what this gives
     narrow: bool  # whether all weights fit the fast kernels, and all sums times their scale 32 bits
 
     @property
@@ -87,6 +91,8 @@ def _layer(operator: DotProduct, product: Product) -> ConvolutionLayer:
     arranged = product.arrange(operator.weights.steps)
     multipliers = product.vector(operator.multipliers).astype(np.float32)
     converts = operator.tail is None or operator.function is not None or bool((multipliers < 1).all())
+    if operator.behind is not None:
+        multipliers = np.stack([multipliers, product.vector(operator.behind)])
     return ConvolutionLayer(arranged, product.vector(operator.bias), multipliers, is_narrow(arranged) and converts)
 
 
@@ -144,8 +150,9 @@ def _arguments(
             lowering.weights(f"{base}_bias", layer.bias.astype(np.int32)), lowering.weights(f"{base}_scale", layer.scale),
             places[1], product.groups, product.in_channels, product.out_channels, *bounds,
         )  # fmt: skip
-    kind, numbers = _shape(operator, end)
+    kind = operator.function.name if operator.function is not None else ""
     if product.depthwise:
+        numbers = _numbers(operator, channel_blocks(product.groups))
         return (DEPTHWISE_INT8_FUNCTION[kind] if kind else DepthwiseInt8)(
             window, places[0], lowering.weights(base, layer.weights.astype(np.int8)),
             lowering.weights(f"{base}_bias", _folded_bias(layer, source)),
@@ -153,6 +160,7 @@ def _arguments(
             places[1], product.groups, *bounds, 0.0 if kind else _rounding(lowering, layer, source, end), *numbers,
         )  # fmt: skip
     if kind:
+        numbers = _numbers(operator, product.groups * panel_count(product.out_channels) * LANES)
         return CONV_INT8_FUNCTION[kind](
             window, places[0], *_panels(lowering, operator.node, layer, source), places[1],
             product.groups, product.in_channels, product.out_channels, *bounds, _largest_sum(lowering, layer), *numbers,
@@ -167,14 +175,12 @@ def _arguments(
     )  # fmt: skip
 
 
-def _shape(operator: DotProduct, end: Ending) -> tuple[str, tuple[float, ...]]:
-    """The function before the tail, "" for none, and what its kernel takes for it: 1 / the scale of y, alpha and beta."""
+def _numbers(operator: DotProduct, apart: int) -> tuple[Any, ...]:
+    """What a kernel takes for the function before the tail, if there is one: how far apart the multipliers of sums and of what the
+    function gives are, alpha and beta."""
     function = operator.function
-    if function is None:
-        return "", ()
-    given = FUNCTIONS[function.name].arguments(function.numbers)
-    numbers = (float(given.get(name) or 0) for name in ("alpha", "beta"))
-    return function.name, (float(np.float32(1) / np.float32(end.params.scale)), *numbers)
+    given = FUNCTIONS[function.name].arguments(function.numbers) if function is not None else {}
+    return (apart, *(float(given.get(name) or 0) for name in ("alpha", "beta"))) if function is not None else ()
 
 
 def _sums(lowering: Lowering, residual: Residual) -> tuple[int, int, int, int]:

@@ -85,6 +85,7 @@ class Context:
     weights: dict[str, Weights] = field(default_factory=dict)
     dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)  # of q tensors
     shaped: set[str] = field(default_factory=set)  # the floats of products of which a function of clause 4 is taken
+    behind: dict[str, Array] = field(default_factory=dict)  # what these functions' results are multiplied by, where that is a Mul as well
 
     def constant(self, name: str) -> Array | None:
         """The array of a constant that stands for itself (not for a dequantized one)."""

@@ -11,7 +11,7 @@ import numpy as np
 from edgec.oracle.context import Context, Ending, Run, Step
 from edgec.oracle.grid import Array, Grid, centred, exact, settle, usable
 from edgec.oracle.model import Node
-from edgec.oracle.sums import is_shaped
+from edgec.oracle.sums import shaping
 from edgec.oracle.window import spread, window
 
 LARGEST_WEIGHT = 127  # of products that end in float
@@ -48,8 +48,10 @@ def matrix(context: Context, node: Node) -> Step | None:
     if prepare is None or source is None or weights is None or weights.q.dtype.itemsize != 1:
         return None
     run = prepare(context, node, source, end)
-    if run is not None and end is None and not source.is_wide and is_shaped(context, node.outputs[0]):
+    found = shaping(context, node) if run is not None and end is None and not source.is_wide else None
+    if found is not None:
         context.shaped.add(node.outputs[0])
+        context.behind |= {found.value: found.m} if found.m is not None else {}
     return run and Step(node, (node.inputs[0],), (end.output if end else node.outputs[0],), run, raw=True)
 
 
@@ -82,7 +84,7 @@ def _ends_in_float(context: Context, node: Node, w: Array) -> bool:
     groups = node.get("group", 1)
     inner = {"Conv": w.shape[1], "ConvTranspose": w.shape[0] // groups}.get(node.op, 0)
     narrow = bool(np.abs(w).max(initial=0) <= LARGEST_WEIGHT)
-    return narrow and (not (groups > 1 and inner == 1) or is_shaped(context, node.outputs[0]))
+    return narrow and (not (groups > 1 and inner == 1) or shaping(context, node) is not None)
 
 
 def _bias(context: Context, name: str, source: np.float32, scale: Array) -> Array | None:

@@ -213,6 +213,48 @@ def wide(activations: Any) -> tuple[onnx.ModelProto, Vectors]:
     return b.finish(shape), rough_inputs(shape)
 
 
+def functions(activations: Any) -> tuple[onnx.ModelProto, Vectors]:
+    """Functions of the sums of all shapes of products, whose results are multiplied by a number for each channel or not."""
+    generator = np.random.default_rng(19)
+    b = Quantizing(np.array(np.iinfo(activations).min + 90, activations))
+    kinds: list[Callable[[str], str]] = [
+        lambda y: b.op("Mul", y, b.op("Sigmoid", y)), lambda y: b.op("HardSwish", y), lambda y: b.op("Gelu", y, approximate="tanh"),
+        lambda y: b.op("LeakyRelu", y, alpha=0.3), lambda y: b.op("Gelu", y), lambda y: b.op("HardSigmoid", y),
+    ]  # fmt: skip
+    made = 0
+
+    def product(op: str, x: str, *shape: int, **attributes: Any) -> str:
+        nonlocal made
+        image, axis = op.startswith("Conv"), 0 if op == "Conv" else 1
+        channels = shape[axis] * attributes.get("group", 1) if op == "ConvTranspose" else shape[axis]
+        scale = generator.uniform(2.0**-7, 2.0**-6, shape[axis]) / np.sqrt(np.prod(shape) / shape[axis])
+        zero = np.zeros(scale.shape, np.int8)
+        weights = b.dequantize(b.const(random_q(generator, shape, np.int8).clip(-127)), scale, zero, axis=axis)
+        y = kinds[made % len(kinds)](b.op(op, x, weights, **attributes))
+        factors = b.const(generator.uniform(0.2, 3, (channels, 1, 1) if image else channels), np.float32)
+        if made % 5:
+            y = b.op("Mul", *([y, factors] if made % 2 else [factors, y]))
+        y = b.quantized(y, 0.03)
+        b.give(f"y{made}", y)
+        made += 1
+        return y
+
+    x = b.quantized("x", 0.05)
+    deep = product("Conv", x, 32, 3, 3, 3, pads=[1] * 4)
+    for _ in range(2):
+        for size, stride, pad in ((3, 1, 1), (5, 1, 2), (3, 2, 0)):
+            product("Conv", deep, 32, 1, size, size, pads=[pad] * 4, group=32, strides=[stride] * 2)
+        product("Conv", deep, 35, 32, 3, 3, pads=[1] * 4)
+        product("Conv", deep, 21, 32, 1, 1)
+    product("Conv", x, 3, 1, 3, 3, group=3)
+    product("Conv", deep, 44, 16, 1, 2, group=2)
+    product("ConvTranspose", deep, 32, 5, 3, 2, strides=[2, 1], group=2)
+    rows = product("MatMul", b.op("Reshape", b.op("Transpose", deep, perm=[0, 2, 3, 1]), b.const([35, 32])), 32, 37)
+    product("Gemm", rows, 37, 9)
+    shape = (1, 3, 5, 7)
+    return b.finish(shape), rough_inputs(shape)
+
+
 HAND_MADE: dict[str, Callable[[], tuple[onnx.ModelProto, Vectors]]] = {
     "extremes_u8": lambda: extreme_weights(np.uint8),
     "extremes_s8": lambda: extreme_weights(np.int8),
@@ -220,6 +262,8 @@ HAND_MADE: dict[str, Callable[[], tuple[onnx.ModelProto, Vectors]]] = {
     "ties_s8": lambda: ties(np.int8),
     "floats_u8": lambda: floats(np.uint8),
     "floats_s8": lambda: floats(np.int8),
+    "functions_u8": lambda: functions(np.uint8),
+    "functions_s8": lambda: functions(np.int8),
     "wide_u16": lambda: wide(np.uint16),
     "wide_s16": lambda: wide(np.int16),
 }

@@ -11,7 +11,10 @@ import pytest
 
 from edgec.emit import ExamData
 from edgec.export import to_onnx
+from edgec.integer import match
+from edgec.integer.operators import DotProduct
 from edgec.oracle import Evaluator
+from edgec.program.functions import FUNCTIONS
 from tests.contract.examiner import WHOLE, answers_of_all_runs, expected_hashes, quick
 from tests.contract.imported import HAND_MADE, RECIPES, Recipe, hand_made, quantized_by_onnxruntime
 from tests.contract.subjects import Net, exact_exam, quantized_net, samples_of
@@ -67,6 +70,12 @@ def test_the_hand_made_cases_are_what_they_claim(name: str) -> None:
         assert any((array == -128).sum() > array.size // 3 for array in constants if array.dtype == np.int8 and array.ndim == 4)
     elif name.startswith("ties"):
         assert all((np.frexp(array)[0] == 0.5).all() for array in constants if array.dtype == np.float32), "no powers of two"
+    elif name.startswith("functions"):
+        found = [operator for operator in match(net.graph).operators if isinstance(operator, DotProduct)]
+        assert {operator.function.name for operator in found if operator.function} == FUNCTIONS.keys() and all(
+            one.function for one in found
+        )
+        assert sum(len(np.unique(one.behind)) > 1 for one in found if one.behind is not None) > len(found) / 2
     assert all(data.exact.values())
     assert any(np.isnan(inputs["x"]).any() and np.isinf(inputs["x"]).any() for inputs in data.inputs)
     assert all(np.isfinite(value).all() for answer in data.outputs for value in answer.values()), "a NaN is the zero point"

@@ -30,7 +30,7 @@ def network(
 ) -> onnx.ModelProto:  # fmt: skip
     """Codes, a convolution, its activation, codes with parameters by channel, a depthwise convolution, codes."""
     g = np.random.default_rng(5)
-    bound = {"Relu": "c", "Clip": "c low high", "Identity": "c"}[activation]
+    bound = {"Clip": "c low high"}.get(activation, "c")
     nodes = [
         node("QuantizeLinear", "x xs xz", "xq"), node("DequantizeLinear", "xq xs xz", "xd"),
         node("DequantizeLinear", "w ws wz", "wd", axis=0), node("Conv", "xd wd b", "c"),
@@ -65,10 +65,24 @@ def test_both_convolutions_are_integer_layers(zero: np.ndarray, activation: str)
     assert {n.op for n in graph.nodes} <= {"Conv", "Relu", "QuantizeLinear", "DequantizeLinear"}
 
 
-@pytest.mark.parametrize("zero", [ZERO, LIVE], ids=["one_zero", "two_zeros"])
-def test_the_numbers_are_those_of_the_file(zero: np.ndarray) -> None:
+@pytest.mark.parametrize("activation", ["HardSwish", "LeakyRelu"])
+def test_functions_of_sums_are_multiplied_by_channel(activation: str) -> None:
+    """Where clause 4 has them, in the kernel of the first convolution."""
+    graph = optimized(network(ZERO + 20, activation))
+    first, second = products(graph)
+    assert isinstance(first, DotProduct) and isinstance(second, DotProduct) and not match(graph).refused
+    assert first.function is not None and first.function.name == activation and second.function is None
+    assert first.behind is not None and np.array_equal(first.behind, np.float32(1) / SCALES)
+
+
+@pytest.mark.parametrize(
+    ("zero", "activation"),
+    [(ZERO, "Relu"), (LIVE, "Relu"), (ZERO + 20, "HardSwish"), (ZERO + 20, "LeakyRelu")],
+    ids=["one_zero", "two_zeros", "HardSwish", "LeakyRelu"],
+)
+def test_the_numbers_are_those_of_the_file(zero: np.ndarray, activation: str) -> None:
     """But for ties, and for a step of the channels that have finer ones than in the file."""
-    proto = network(zero)
+    proto = network(zero, activation)
     evaluator = Evaluator(to_onnx(optimized(proto)))
     x = np.random.default_rng(1).uniform(-2.7, 2.7, (1, 3, 7, 6)).astype(np.float32)
     (found,), (wanted,) = evaluator.run({"x": x}).values(), run_onnxruntime(proto, {"x": x})
@@ -116,9 +130,10 @@ def test_weights_that_are_coded_once_more_stay_weights() -> None:
     assert len(products(optimized(proto))) == 2
 
 
-def test_packages_give_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("zero", "activation"), [(LIVE, "Clip"), (np.full(4, -100, np.int8), "LeakyRelu")], ids=["Clip", "LeakyRelu"])
+def test_packages_give_the_same_bytes(zero: np.ndarray, activation: str, tmp_path: Path) -> None:
     """Of plain C and of vectors; each build examines its package with the answers of the evaluator."""
-    onnx.save(network(LIVE, "Clip"), tmp_path / "m.onnx")
+    onnx.save(network(zero, activation), tmp_path / "m.onnx")
     x = np.random.default_rng(2).uniform(-2.7, 2.7, (1, 3, 7, 6)).astype(np.float32)
     answers = []
     for target in ("portable", "x86-64"):

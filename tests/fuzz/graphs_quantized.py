@@ -66,6 +66,7 @@ def product(d: Draft) -> None:
     y = d.op(op, d.op("DequantizeLinear", *operand(d, x)), w, *bias, **({"group": groups} if op == "Conv" else {}))
     if d.chance(0.5):
         y = finished(d, y)
+        y = apart(d, y, (count, *[1] * (d.rank(y) - 2)) if op == "Conv" else (count,)) if d.chance(0.4) else y
     if d.chance(0.5):
         return
     scale, zero = parameters(d, kind, 0.1)
@@ -82,13 +83,22 @@ def finished(d: Draft, y: str) -> str:
     return d.op("Mul", *((y, result) if d.chance(0.5) else (result, y))) if function == "Sigmoid" and d.chance(0.8) else result
 
 
+def apart(d: Draft, y: str, shape: tuple[int, ...]) -> str:
+    """Times a number for each channel: at times one that is no clause's, at times powers of two."""
+    numbers = d.g.choice([0.25, 1.0, 2.0, 0.7, 1.9, *([0.0, -1.0] if d.chance(0.2) else [])], shape)
+    factors = d.const(numbers.reshape(*[1] * d.number(0, d.rank(y) - len(shape)), *shape), FLOAT)
+    return d.op("Mul", *((y, factors) if d.chance(0.5) else (factors, y)))
+
+
 def depthwise(d: Draft) -> None:
     """A convolution by channel of codes with a scale for each channel, which another convolution makes, as NNCF writes it."""
     x = codes(d, 4, 4, where=lambda s: min(s[2:]) >= 2)
     count, kind = d.number(1, 6), d.pick(*CODES)
     w = d.op("DequantizeLinear", weights(d, (count, d.shape(x)[1], 1, 1)), d.const(0.01, FLOAT))
     y = d.op("Conv", d.op("DequantizeLinear", *operand(d, x)), w, *([d.numbers((count,))] if d.chance(0.5) else []))
-    if d.chance(0.8):
+    if d.chance(0.3):
+        y = finished(d, y)
+    elif d.chance(0.8):
         y = d.op("Relu", y) if d.chance(0.5) else d.op("Clip", y, d.const(d.pick(0, -3), FLOAT), d.const(6, FLOAT))
     scale, zero = parameters(d, kind, 0.02, (count,))
     if d.chance(0.2):

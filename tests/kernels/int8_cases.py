@@ -273,15 +273,18 @@ def _less_its_tail(v: np.ndarray, most: float, *coefficients: float) -> np.ndarr
 
 def _shaped(
     random: np.random.Generator, op: str, acc: np.ndarray, scale: np.ndarray, low: int, high: int, zero: int
-) -> tuple[np.ndarray, dict[str, float]]:
-    """The codes of a function of the sums, most of them within the range, and the numbers of its kernel."""
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The codes of a function of the sums, most of them within the range, and the numbers of its kernel, which has a multiplier for each
+    scale, 16 channels after the other."""
     alpha, beta = (np.float32(number) for number in random.choice([0.2, 0.5, 1 / 6, -0.3, 0.01], 2))
     with np.errstate(under="ignore"):
         f = SHAPES[op](acc.astype(np.float32) * scale.astype(np.float32), alpha, beta)
-        inverse = np.float32(random.choice([255.0, 1.0, 100.7, 2.0**-5]) / max(1.0, float(np.abs(f).max(initial=0))))
-        codes = np.clip(np.rint(f * inverse), low - zero, high - zero).astype(np.int64) + zero
+        inverse = random.choice([255.0, 1.0, 100.7, 2.0**-5]) / max(1.0, float(np.abs(f).max(initial=0)))
+        behind = (random.choice([1.0, 0.25, 1.9, 0.01], scale.shape) * inverse).astype(np.float32)
+        codes = np.clip(np.rint(f * behind), low - zero, high - zero).astype(np.int64) + zero
     assert f.dtype == np.float32
-    return codes, {"inverse": float(inverse), "alpha": float(alpha), "beta": float(beta)}
+    both = np.stack([padded(array, 16, -1) for array in (scale.astype(np.float32), behind)])
+    return codes, {"scale": both, "apart": both[0].size, "alpha": float(alpha), "beta": float(beta)}
 
 
 def function_case(
@@ -295,7 +298,8 @@ def function_case(
     y, numbers = _shaped(random, op, acc, common["scale"][:, :co], low, high, zero_y)
     empty, full = stored(y.reshape(-1, groups * co).astype(dtype), common["window"], groups * co)
     made = CONV_INT8_FUNCTION[op]
-    return made(**common, y=empty, zero_y=zero_y, low=low, high=high, largest_sum=_largest_sum(common), **numbers), full  # type: ignore[call-arg]
+    ends = {"zero_y": zero_y, "low": low, "high": high, "largest_sum": _largest_sum(common)}
+    return made(**{**common, **ends, **numbers}, y=empty), full
 
 
 def _largest_sum(common: dict[str, Any]) -> int:
@@ -376,7 +380,7 @@ def depthwise_case(
     kind: Any = DEPTHWISE_INT8_FUNCTION[op] if op else DepthwiseInt8
     rounding = 0.0 if op else rounding_of(acc, scale, zero_y, (low, high), dtype)
     arguments = kind(
-        window=window, x=x, weights=padded(w, 16, 1), bias=padded(folded, 16, 0).astype(np.int32), scale=padded(scale, 16, 0), y=empty,
-        channels=channels, zero_x=zero_x, zero_y=zero_y, low=low, high=high, rounding=rounding, **numbers,
+        window=window, x=x, weights=padded(w, 16, 1), bias=padded(folded, 16, 0).astype(np.int32), y=empty, channels=channels,
+        zero_x=zero_x, zero_y=zero_y, low=low, high=high, rounding=rounding, **{"scale": padded(scale, 16, 0), **numbers},
     )  # fmt: skip
     return arguments, full

@@ -166,15 +166,16 @@ def conv_int8(f: Frame) -> None:
     f.write(v)
 
 
-def _shaped(f: Frame, v: np.ndarray) -> np.ndarray:
-    """The codes of the kernel's function of floats."""
+def _shaped(f: Frame, v: np.ndarray, behind: np.ndarray) -> np.ndarray:
+    """The codes of the kernel's function of floats. behind: what it is multiplied by."""
     a = f.a
-    real = SHAPES[a.function](v, np.float32(a.alpha), np.float32(a.beta)) * np.float32(a.inverse)
-    return settle(real, a.low, a.high, a.zero_y)
+    return settle(SHAPES[a.function](v, np.float32(a.alpha), np.float32(a.beta)) * behind, a.low, a.high, a.zero_y)
 
 
 def conv_int8_function(f: Frame) -> None:
-    f.write(_shaped(f, _scaled(f)).reshape(f.rows.size, -1))
+    a, width = f.a, up(f.a.out_channels, LANES)
+    behind = f.constant(a.scale, a.apart + a.groups * width)[a.apart :].reshape(a.groups, width)[:, : a.out_channels]
+    f.write(_shaped(f, _scaled(f), behind).reshape(f.rows.size, -1))
 
 
 def conv_int8_any(f: Frame) -> None:
@@ -205,7 +206,15 @@ def depthwise_int8(f: Frame) -> None:
     sums, width = _depthwise(f, a.zero_x)
     total = sums.astype(np.int64) + f.constant(a.bias, width)[: a.channels]
     scaled = total.astype(np.float32) * f.constant(a.scale, width)[: a.channels]
-    f.write(_shaped(f, scaled) if hasattr(a, "function") else settle(scaled, a.low, a.high, a.zero_y))
+    f.write(settle(scaled, a.low, a.high, a.zero_y))
+
+
+def depthwise_int8_function(f: Frame) -> None:
+    a = f.a
+    sums, width = _depthwise(f, a.zero_x)
+    total = sums.astype(np.int64) + f.constant(a.bias, width)[: a.channels]
+    scales = f.constant(a.scale, a.apart + width)
+    f.write(_shaped(f, total.astype(np.float32) * scales[: a.channels], scales[a.apart :][: a.channels]))
 
 
 def conv_float(f: Frame) -> None:
@@ -301,7 +310,7 @@ RUN: dict[type, Callable[[Frame], None]] = {
     kernels.ConvInt8: conv_int8, kernels.ConvInt8Float: conv_int8_float, kernels.ConvInt8Any: conv_int8_any,
     kernels.DepthwiseInt8: depthwise_int8,
     **dict.fromkeys(kernels.CONV_INT8_FUNCTION.values(), conv_int8_function),
-    **dict.fromkeys(kernels.DEPTHWISE_INT8_FUNCTION.values(), depthwise_int8),
+    **dict.fromkeys(kernels.DEPTHWISE_INT8_FUNCTION.values(), depthwise_int8_function),
     kernels.ConvInt16: conv_int16, kernels.DepthwiseInt16: depthwise_int16,
     kernels.RowsCodes8: rows_codes, kernels.RowsCodes4: rows_codes,
     kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,

@@ -28,17 +28,27 @@ SHAPED: dict[str, Callable[[Builder, str], str]] = {
 }
 
 
+def multipliers(generator: np.random.Generator, form: str, weights: tuple[int, ...], attributes: dict[str, Any]) -> np.ndarray:
+    """One for each output channel of a product, no powers of two."""
+    channels = weights[0] if form.startswith("Conv,") or form in ("Conv", "Conv of groups") else weights[1] * attributes.get("group", 1)
+    numbers = generator.uniform(0.1, 3, channels).astype(np.float32)
+    return numbers.reshape(-1, 1, 1) if form.startswith("Conv") else numbers
+
+
 @pytest.mark.parametrize("op", FUNCTIONS)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_functions_are_computed_of_sums(op: str, target: Any) -> None:
-    """One kernel for each product, its function and the QuantizeLinear; depthwise products, too."""
+    """One kernel for each product, its function and the QuantizeLinear, with a multiplier for each channel between or not; depthwise
+    products, too."""
     generator, forms = np.random.default_rng(9), {**FORMS, "Conv, depthwise": ((1, 5, 6, 5), (5, 1, 3, 3), {"group": 5})}
-    for form, (shape, weights, attributes) in forms.items():
+    for number, (form, (shape, weights, attributes)) in enumerate([*forms.items()] * 2):
         x, w = random_q(generator, shape, np.uint8), random_q(generator, weights, np.int8).clip(-127)
         b = Builder()
         real, matrix = b.dequantize("x", 0.02, np.uint8(90)), b.dequantize(b.const(w), 0.011, np.int8(0))
-        product = b.op(form.split(",")[0].split()[0], real, matrix, **attributes)
-        out = b.quantize(SHAPED[op](b, product), 0.02, np.uint8(30))
+        product = SHAPED[op](b, b.op(form.split(",")[0].split()[0], real, matrix, **attributes))
+        if number >= len(forms):
+            product = b.op("Mul", *[product, b.const(multipliers(generator, form, weights, attributes))][:: (-1) ** number])
+        out = b.quantize(product, 0.02, np.uint8(30))
         graph = built(b, out, {"x": x})
         assert Evaluator(to_onnx(graph)).exact_outputs == {out}
         expected = (DEPTHWISE_INT8_FUNCTION if "depthwise" in form else CONV_INT8_FUNCTION)[op]
@@ -78,3 +88,45 @@ def test_no_function_of_the_sums_of_wide_weights(target: Any) -> None:
     wide = b.dequantize(b.const(np.full((4, 4, 1, 1), -128, np.int8)), 0.011, np.int8(0))
     out = b.quantize(b.op("HardSwish", b.op("Conv", b.dequantize("x", 0.02, np.uint8(90)), wide)), 0.02, np.uint8(30))
     assert CONV_INT8_FUNCTION["HardSwish"] not in kernels(check(built(b, out, {"x": x}), {"x": x}, target))
+
+
+FACTORS: dict[str, tuple[Any, ...]] = {
+    "one number": (np.full((1, 1, 1, 1), 0.7, np.float32),),
+    "of no channel": (np.full(5, 0.7, np.float32),),
+    "more axes": (np.linspace(0.1, 1, 4, dtype=np.float32).reshape(1, 1, 4, 1, 1),),
+    "of each pixel": (np.full((4, 5, 5), 0.7, np.float32),),
+    "a zero": (np.array([[[1]], [[0]], [[2]], [[3]]], np.float32),),
+    "a negative number": (np.array([[[1]], [[-1]], [[2]], [[3]]], np.float32),),
+    "an infinity": (np.array([[[1]], [[np.inf]], [[2]], [[3]]], np.float32),),
+    "too large": (np.array([[[1]], [[2.0**60]], [[2]], [[3]]], np.float32),),
+    "read twice": (np.array([[[1]], [[4]], [[2]], [[3]]], np.float32), True),
+}
+
+
+@pytest.mark.parametrize("why", FACTORS)
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_what_is_no_multiplier_of_channels(why: str, target: Any) -> None:
+    """The product ends in float, and what follows is a float island, for the evaluator as well."""
+    x, b = random_q(np.random.default_rng(8), (1, 4, 5, 5), np.uint8), Builder()
+    w = b.dequantize(b.const(random_q(np.random.default_rng(1), (4, 4, 1, 1), np.int8).clip(-127)), 0.011, np.int8(0))
+    factor, *more = FACTORS[why]
+    real = b.op("Mul", b.op("HardSwish", b.op("Conv", b.dequantize("x", 0.02, np.uint8(90)), w)), b.const(factor))
+    outputs = {b.quantize(real, 0.02, np.uint8(30)): np.uint8, **({real: np.float32} if more else {})}
+    graph = from_proto(b.model({"x": x}, outputs)).graph
+    assert not {*CONV_INT8_FUNCTION.values()} & {*kernels(check(graph, {"x": x}, target))}
+
+
+ISLANDS: dict[str, tuple[int, Callable[[Builder, str], str], float]] = {
+    "of a single channel": (1, lambda b, x: b.op("Mul", b.op("Gelu", x), b.const(np.full((1, 1, 1), 0.7, np.float32))), 0.02),
+    "of small steps": (4, lambda b, x: b.op("Gelu", x), 2.0**-70),
+}
+
+
+@pytest.mark.parametrize("why", ISLANDS)
+def test_functions_that_stay_float_islands(why: str) -> None:
+    """A single number is a factor as any is, and no multiplier is above 2^64."""
+    channels, of, step = ISLANDS[why]
+    x, b = random_q(np.random.default_rng(8), (1, 4, 5, 5), np.uint8), Builder()
+    w = b.dequantize(b.const(random_q(np.random.default_rng(1), (channels, 4, 1, 1), np.int8).clip(-127)), 0.011, np.int8(0))
+    out = b.quantize(of(b, b.op("Conv", b.dequantize("x", 0.02, np.uint8(90)), w)), step, np.uint8(30))
+    assert not {*CONV_INT8_FUNCTION.values()} & {*kernels(check(built(b, out, {"x": x}), {"x": x}, TARGETS[0]))}

@@ -219,20 +219,29 @@ def test_products_of_16_bits(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("kind", ["Swish", "Gelu none", "Gelu tanh"])
-def test_functions_of_sums(kind: str, seed: int) -> None:
-    """Within one step, and only where the exact result is no further from a tie than the function may be from its own."""
+@pytest.mark.parametrize("kind", ["Swish", "Gelu none", "Gelu tanh", "HardSwish"])
+@pytest.mark.parametrize("apart", [False, True], ids=["alike", "by-channel"])
+def test_functions_of_sums(kind: str, apart: bool, seed: int) -> None:
+    """Within one step, and only where the exact result is no further from a tie than the function may be from its own.
+
+    apart: times a number for each channel.
+    """
     g = np.random.default_rng(500 + seed)
     x, w = random_q(g, (1, 6, 9, 9), np.uint8), random_q(g, (8, 6, 1, 1), np.int8).clip(-127)
     b, scale = Builder(), np.float32(g.uniform(0.005, 0.05))
     sums = b.op("Conv", b.dequantize("x", 0.02, np.uint8(120)), b.dequantize(b.const(w), 0.01, np.int8(0)))
-    shaped = b.op("Mul", sums, b.op("Sigmoid", sums)) if kind == "Swish" else b.op("Gelu", sums, approximate=kind.split()[1])
+    name, _, form = kind.partition(" ")
+    shaped = b.op("Mul", sums, b.op("Sigmoid", sums)) if kind == "Swish" else b.op(name, sums, **({"approximate": form} if form else {}))
+    factors = g.uniform(0.2, 3, (8, 1, 1)).astype(np.float32) if apart else np.ones((8, 1, 1), np.float32)
+    shaped = b.op("Mul", shaped, b.const(factors)) if apart else shaped
     out = b.quantize(shaped, scale, np.uint8(40))
     model = b.model({"x": x}, {out: np.uint8})
     got = run(model, {"x": x})[out].astype(int)
     model.graph.output.append(onnx.helper.make_tensor_value_info(sums, onnx.TensorProto.FLOAT, None))
     theirs, real = run_onnxruntime(model, {"x": x})
-    exact = {"Swish": swish, "Gelu none": gelu, "Gelu tanh": gelu_tanh}[kind](real.astype(np.float64)) / float(scale)
-    near_tie = np.abs(np.abs(exact - np.floor(exact)) - 0.5) < FUNCTIONS[kind].within / float(scale) + 2.0**-12
+    of = {"Swish": swish, "Gelu none": gelu, "Gelu tanh": gelu_tanh, "HardSwish": lambda v: v * np.clip(v / 6 + 0.5, 0, 1)}[kind]
+    steps = factors.astype(np.float64) / float(scale)
+    exact = of(real.astype(np.float64)) * steps
+    near_tie = np.abs(np.abs(exact - np.floor(exact)) - 0.5) < FUNCTIONS[kind].within * steps + 2.0**-13
     assert np.abs(got - theirs.astype(int)).max() <= 1
     assert np.array_equal(got[~near_tie], theirs[~near_tie]) and not near_tie.all()

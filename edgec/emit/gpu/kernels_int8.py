@@ -28,13 +28,14 @@ from edgec.kernels import (
 from edgec.kernels.gpu.geometry import geometry, is_pointwise, number, out_pixels_of, stays_inside, taps_of
 from edgec.kernels.gpu.tiles import Strip, Tile, columns
 from edgec.program.arguments import CHANNEL_BLOCK, LANES
-from edgec.program.expr import Expr, real
+from edgec.program.expr import FLOAT, Expr, var
 from edgec.program.functions import ARGUMENTS, FUNCTIONS, V
 from edgec.program.program import Pointer, Program, TemplateCall
 
 T = TypeVar("T")
 
 GROUP = 64  # invocations of a workgroup that share nothing
+_BEHIND = var("behind", FLOAT)
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,12 @@ def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) ->
         "x": x, "floats": floats, "pointwise": is_pointwise(g),
     }  # fmt: skip
     name = kernel_name(index, call.call.name)
+    constants = (2 if facts["shaped"] is None else 3) * tile.lanes
     added = 0 if facts["residual"] is None else parts * pixels * -(-lanes // 4) * facts["residual"].words
-    loads = groups * (tile.loads(rows, x.words) + 2 * tile.lanes) + added
+    loads = groups * (tile.loads(rows, x.words) + constants) + added
     return Shader(
         index, name, render_kernel("conv_int8", dialect, name=name, **facts), (tile.invocations, 1, 1), grid,
-        (tile.shared_words + 2 * tile.lanes) * 4, uses_bytes=not facts["floats"] and (not facts["y"].aligned or lanes % 4 != 0),
+        (tile.shared_words + constants) * 4, uses_bytes=not facts["floats"] and (not facts["y"].aligned or lanes % 4 != 0),
         uses_dot=True, loads=loads, macs=call.call.macs,
     )  # fmt: skip
 
@@ -117,7 +119,8 @@ def _depthwise(program: Program, index: int, call: TemplateCall, dialect: Dialec
         "weight_words": weight_words, "checked": not stays_inside(g) or width % strip.pixels != 0,
     }  # fmt: skip
     items = words * strips * g["out_height"] * g["batch"]
-    each = g["kernel_height"] * (kernel + x.words * (len(read) if strip.unrolled else kernel)) + 8
+    constants = 12 if isinstance(a, DepthwiseInt8Function) else 8
+    each = g["kernel_height"] * (kernel + x.words * (len(read) if strip.unrolled else kernel)) + constants
     return _of_items(program, index, call, dialect, items, facts, items * each)
 
 
@@ -170,7 +173,7 @@ def _common(program: Program, a: Any, g: dict[str, int], dialect: Dialect) -> di
 def _shaped(a: Any) -> Callable[[int], tuple[list[tuple[str, str]], str]] | None:
     """By the number of a sum that is the float `real_<number>`: names and what they are, in order, and what is rounded to codes; as text.
 
-    None where it is the sum itself.
+    `behind_<number>` multiplies what the function gives. None where it is the sum itself.
     """
     if not isinstance(a, (ConvInt8Function, DepthwiseInt8Function)):
         return None
@@ -178,9 +181,10 @@ def _shaped(a: Any) -> Callable[[int], tuple[list[tuple[str, str]], str]] | None
     *before, (_, last) = FUNCTIONS[a.function].steps
 
     def of(number: int) -> tuple[list[tuple[str, str]], str]:
-        names: dict[Expr, str] = {V: f"real_{number}", **{step: f"{step.name}_{number}" for step, _ in before}}
+        ends: dict[Expr, str] = {V: f"real_{number}", _BEHIND: f"behind_{number}"}
+        names = ends | {step: f"{step.name}_{number}" for step, _ in before}
         scope = Scope({}, {}, exact=True, given={**given, **names})
-        return [(names[step], render(value, scope)) for step, value in before], render(last * real(a.inverse), scope)
+        return [(names[step], render(value, scope)) for step, value in before], render(last * _BEHIND, scope)
 
     return of
 

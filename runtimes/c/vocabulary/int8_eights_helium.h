@@ -17,10 +17,10 @@ INLINE eight_t widened(int16x8_t codes) {
     return v;
 }
 
-/* settle() without its bounds; scales: as vld2q_f32 has them. */
-INLINE eight_t settle_eight(eight_t sum, float32x4x2_t scales, ending_t e) {
-    sum.even = requantize_4(sum.even, scales.val[0], e);
-    sum.odd = requantize_4(sum.odd, scales.val[1], e);
+/* settle() without its bounds; scales: as vld2q_f32 has them, and so `behind`, what the function gives is multiplied by. */
+INLINE eight_t settle_eight(eight_t sum, float32x4x2_t scales, float32x4x2_t behind, ending_t e) {
+    sum.even = requantize_4(sum.even, scales.val[0], behind.val[0], e);
+    sum.odd = requantize_4(sum.odd, scales.val[1], behind.val[1], e);
     return sum;
 }
 

@@ -7,8 +7,8 @@ INLINE __m256i round_clamped(__m256 v, float low, float high) {
 }
 
 INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
-    sum.a = round_clamped(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), e), e.low, e.high);
-    sum.b = round_clamped(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), e), e.low, e.high);
+    sum.a = round_clamped(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), scale, e), e.low, e.high);
+    sum.b = round_clamped(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), scale + 8, e), e.low, e.high);
     return sum;
 }
 

@@ -8,7 +8,7 @@ INLINE lanes_t round_clamped(__m512 v, float low, float high) {
 }
 
 INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
-    return round_clamped(shaped(_mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), _mm512_loadu_ps(scale)), e), e.low, e.high);
+    return round_clamped(shaped(_mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), _mm512_loadu_ps(scale)), scale, e), e.low, e.high);
 }
 
 INLINE lanes_t add_residual(lanes_t v, float v_scale, lanes_t r, int32_t zero, float r_scale, float low, float high) {

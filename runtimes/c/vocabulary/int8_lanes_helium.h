@@ -8,16 +8,17 @@ INLINE int32x4_t bounded(int32x4_t v, float low, float high) {
 }
 
 /* One register of settle() without its bounds. */
-INLINE int32x4_t requantize_4(int32x4_t sum, float32x4_t scale, ending_t e) {
+INLINE int32x4_t requantize_4(int32x4_t sum, float32x4_t scale, float32x4_t behind, ending_t e) {
     (void)e; /* without a function nobody reads it */
-    return vcvtnq_s32_f32(shaped(vmulq_f32(vcvtq_f32_s32(sum), scale), e));
+    return vcvtnq_s32_f32(shaped_by(vmulq_f32(vcvtq_f32_s32(sum), scale), behind, e));
 }
 
 INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
-    sum.a = bounded(requantize_4(sum.a, vld1q_f32(scale), e), e.low, e.high);
-    sum.b = bounded(requantize_4(sum.b, vld1q_f32(scale + 4), e), e.low, e.high);
-    sum.c = bounded(requantize_4(sum.c, vld1q_f32(scale + 8), e), e.low, e.high);
-    sum.d = bounded(requantize_4(sum.d, vld1q_f32(scale + 12), e), e.low, e.high);
+    const float *const behind = multipliers_of(scale, e);
+    sum.a = bounded(requantize_4(sum.a, vld1q_f32(scale), vld1q_f32(behind), e), e.low, e.high);
+    sum.b = bounded(requantize_4(sum.b, vld1q_f32(scale + 4), vld1q_f32(behind + 4), e), e.low, e.high);
+    sum.c = bounded(requantize_4(sum.c, vld1q_f32(scale + 8), vld1q_f32(behind + 8), e), e.low, e.high);
+    sum.d = bounded(requantize_4(sum.d, vld1q_f32(scale + 12), vld1q_f32(behind + 12), e), e.low, e.high);
     return sum;
 }
 

@@ -7,7 +7,7 @@ INLINE int32x4_t round_clamped(float32x4_t v, float low, float high) {
 }
 
 INLINE int32x4_t requantize_4(int32x4_t sum, const float *scale, ending_t e) {
-    return round_clamped(shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), e), e.low, e.high);
+    return round_clamped(shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), scale, e), e.low, e.high);
 }
 
 INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
@@ -21,7 +21,7 @@ INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
 /* settle() without its bounds: conversion and packing saturate. */
 INLINE int32x4_t requantize_unbound_4(int32x4_t sum, const float *scale, ending_t e) {
     (void)e; /* without a function nobody reads it */
-    return vcvtnq_s32_f32(shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), e));
+    return vcvtnq_s32_f32(shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), scale, e));
 }
 
 INLINE lanes_t settle_unbound(lanes_t sum, const float *scale, ending_t e) {
@@ -48,7 +48,7 @@ INLINE lanes_t add_residual(lanes_t v, float v_scale, lanes_t r, int32_t zero, f
 
 /* What requantize_4() gives, as floats. */
 INLINE float32x4_t rounded_4(int32x4_t sum, const float *scale, ending_t e) {
-    const float32x4_t v = shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), e);
+    const float32x4_t v = shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), scale, e);
     return vrndnq_f32(vminq_f32(vmaxq_f32(v, vdupq_n_f32(e.low)), vdupq_n_f32(e.high)));
 }
 

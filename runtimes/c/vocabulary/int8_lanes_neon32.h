@@ -9,7 +9,7 @@ INLINE int32x4_t round_clamped(float32x4_t v, float low, float high) {
 }
 
 INLINE int32x4_t requantize_4(int32x4_t sum, const float *scale, ending_t e) {
-    return round_clamped(shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), e), e.low, e.high);
+    return round_clamped(shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), scale, e), e.low, e.high);
 }
 
 INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {

@@ -4,7 +4,7 @@
    accumulator_t  running sums of a panel (elsewhere: of a part of it); start() begins with the bias.
    pixels_t       k_step blocks of 4 input channels of one pixel; weights_t the same of a panel.
    dot            sum + the products of weights and pixels, each exact.
-   settle         clamp(rint(shaped(fl32(fl32(sum) * scale), e)), e.low, e.high), ties to even.
+   settle         clamp(rint(shaped(fl32(fl32(sum) * scale), scale, e)), e.low, e.high), ties to even.
    add_residual   clamp(rint(fl32(fl32(v) * v_scale) + fl32(fl32(r - zero) * r_scale)), low, high).
    scale_lanes    y[i] = fl32(fl32(sum) * scale), for sums that become floats. */
 
@@ -12,7 +12,7 @@ typedef struct { int32_t lane[LANES]; } lanes_t;
 
 INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
     int i;
-    for (i = 0; i < LANES; i++) sum.lane[i] = round_even(clamp_float(shaped((float)sum.lane[i] * scale[i], e), e.low, e.high));
+    for (i = 0; i < LANES; i++) sum.lane[i] = round_even(clamp_float(shaped((float)sum.lane[i] * scale[i], scale + i, e), e.low, e.high));
     return sum;
 }
 

@@ -12,7 +12,7 @@ INLINE __m128i round_clamped(__m128 v, float low, float high) {
 }
 
 INLINE __m128i requantize_4(__m128i sum, const float *scale, ending_t e) {
-    return round_clamped(shaped(_mm_mul_ps(_mm_cvtepi32_ps(sum), _mm_loadu_ps(scale)), e), e.low, e.high);
+    return round_clamped(shaped(_mm_mul_ps(_mm_cvtepi32_ps(sum), _mm_loadu_ps(scale)), scale, e), e.low, e.high);
 }
 
 INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {

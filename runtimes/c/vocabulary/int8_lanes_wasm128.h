@@ -9,7 +9,7 @@ INLINE v128_t round_clamped(v128_t v, float low, float high) {
 }
 
 INLINE v128_t requantize_4(v128_t sum, const float *scale, ending_t e) {
-    return round_clamped(shaped(wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sum), wasm_v128_load(scale)), e), e.low, e.high);
+    return round_clamped(shaped(wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sum), wasm_v128_load(scale)), scale, e), e.low, e.high);
 }
 
 INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {

@@ -5,8 +5,8 @@ typedef __m256i packed_t;
 
 /* settle() without its bounds: not a number becomes the least integer, which packing raises. */
 INLINE lanes_t settle_unbound(lanes_t sum, const float *scale, ending_t e) {
-    sum.a = _mm256_cvtps_epi32(convertible(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), e), e));
-    sum.b = _mm256_cvtps_epi32(convertible(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), e), e));
+    sum.a = _mm256_cvtps_epi32(convertible(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), scale, e), e));
+    sum.b = _mm256_cvtps_epi32(convertible(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), scale + 8, e), e));
     return sum;
 }
 

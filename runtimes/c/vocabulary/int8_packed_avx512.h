@@ -5,7 +5,7 @@ typedef __m512i packed_t;
 
 /* settle() without its bounds: not a number becomes the least integer, which packing raises. */
 INLINE lanes_t settle_unbound(lanes_t sum, const float *scale, ending_t e) {
-    const __m512 v = shaped(_mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), _mm512_loadu_ps(scale)), e);
+    const __m512 v = shaped(_mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), _mm512_loadu_ps(scale)), scale, e);
     return (lanes_t)_mm512_cvtps_epi32(convertible(v, e));
 }
 

@@ -33,25 +33,34 @@ INLINE __m256i join_rows(const void *x, const void *y) {
 }
 
 /* Not a number becomes the least integer. The bounds are for requantize_row(), whose packing saturates. */
-INLINE __m256i requantize_quarter(__m256i sum, __m256i scale, ending_t e) {
-    return _mm256_cvtps_epi32(convertible(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_castsi256_ps(scale)), e), e));
+INLINE __m256i requantize_quarter(__m256i sum, __m256i scale, __m256i behind, ending_t e) {
+    return _mm256_cvtps_epi32(convertible(shaped_by(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_castsi256_ps(scale)), _mm256_castsi256_ps(behind), e), e));
 }
 
-INLINE __m256i requantize_row(sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+INLINE __m256i requantize_row(sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
     const __m256i offset = _mm256_set1_epi16((int16_t)zero);
-    const __m256i first = _mm256_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
-    const __m256i second = _mm256_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
+    const __m256i first = _mm256_packs_epi32(requantize_quarter(sums.q0, scale.q0, behind.q0, e), requantize_quarter(sums.q1, scale.q1, behind.q1, e));
+    const __m256i second = _mm256_packs_epi32(requantize_quarter(sums.q2, scale.q2, behind.q2, e), requantize_quarter(sums.q3, scale.q3, behind.q3, e));
     const __m256i codes = _mm256_packus_epi16(_mm256_adds_epi16(first, offset), _mm256_adds_epi16(second, offset));
     const __m256i low = _mm256_set1_epi8((char)((int32_t)e.low + zero)), high = _mm256_set1_epi8((char)((int32_t)e.high + zero));
     return _mm256_min_epu8(_mm256_max_epu8(codes, low), high);
 }
 
+/* behind: what the function of sums is multiplied by, in the order of scales. */
+INLINE void store_shaped_32(activation *y, sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
+    _mm256_storeu_si256((__m256i *)y, requantize_row(sums, scale, behind, e, zero));
+}
+
 INLINE void store_sums_32(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
-    _mm256_storeu_si256((__m256i *)y, requantize_row(sums, scale, e, zero));
+    store_shaped_32(y, sums, scale, scale, e, zero);
+}
+
+INLINE void store_shaped_16(activation *y0, activation *y1, sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
+    const __m256i row = requantize_row(sums, scale, behind, e, zero);
+    _mm_storeu_si128((__m128i *)y0, _mm256_castsi256_si128(row));
+    _mm_storeu_si128((__m128i *)y1, _mm256_extracti128_si256(row, 1));
 }
 
 INLINE void store_sums_16(activation *y0, activation *y1, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
-    const __m256i row = requantize_row(sums, scale, e, zero);
-    _mm_storeu_si128((__m128i *)y0, _mm256_castsi256_si128(row));
-    _mm_storeu_si128((__m128i *)y1, _mm256_extracti128_si256(row, 1));
+    store_shaped_16(y0, y1, sums, scale, scale, e, zero);
 }

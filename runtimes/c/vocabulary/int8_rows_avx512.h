@@ -46,35 +46,48 @@ INLINE __m512i join_quarters(const void *x, const void *y, const void *z, const 
 }
 
 /* Not a number becomes the least integer. The bounds are for requantize_row(), whose packing saturates. */
-INLINE __m512i requantize_quarter(__m512i sum, __m512i scale, ending_t e) {
-    return _mm512_cvtps_epi32(convertible(shaped(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_castsi512_ps(scale)), e), e));
+INLINE __m512i requantize_quarter(__m512i sum, __m512i scale, __m512i behind, ending_t e) {
+    return _mm512_cvtps_epi32(convertible(shaped_by(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_castsi512_ps(scale)), _mm512_castsi512_ps(behind), e), e));
 }
 
-INLINE __m512i requantize_row(sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+INLINE __m512i requantize_row(sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
     const int32_t low = (int32_t)e.low + zero, high = (int32_t)e.high + zero;
-    __m512i first = _mm512_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
-    __m512i second = _mm512_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
+    __m512i first = _mm512_packs_epi32(requantize_quarter(sums.q0, scale.q0, behind.q0, e), requantize_quarter(sums.q1, scale.q1, behind.q1, e));
+    __m512i second = _mm512_packs_epi32(requantize_quarter(sums.q2, scale.q2, behind.q2, e), requantize_quarter(sums.q3, scale.q3, behind.q3, e));
     if (zero == 0 && low == 0 && high == UINT8_MAX) return _mm512_packus_epi16(first, second); /* as behind most Relus */
     first = _mm512_adds_epi16(first, _mm512_set1_epi16((int16_t)zero));
     second = _mm512_adds_epi16(second, _mm512_set1_epi16((int16_t)zero));
     return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(first, second), _mm512_set1_epi8((char)low)), _mm512_set1_epi8((char)high));
 }
 
-INLINE void store_sums_64(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
-    _mm512_storeu_si512((void *)y, requantize_row(sums, scale, e, zero));
+/* behind: what the function of sums is multiplied by, in the order of scales. */
+INLINE void store_shaped_64(activation *y, sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
+    _mm512_storeu_si512((void *)y, requantize_row(sums, scale, behind, e, zero));
 }
 
-INLINE void store_sums_32(activation *y0, activation *y1, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
-    const __m512i row = requantize_row(sums, scale, e, zero);
+INLINE void store_sums_64(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    store_shaped_64(y, sums, scale, scale, e, zero);
+}
+
+INLINE void store_shaped_32(activation *y0, activation *y1, sums_t sums, scales_t scale, scales_t behind, ending_t e, int32_t zero) {
+    const __m512i row = requantize_row(sums, scale, behind, e, zero);
     _mm256_storeu_si256((__m256i *)y0, _mm512_castsi512_si256(row));
     _mm256_storeu_si256((__m256i *)y1, _mm512_extracti64x4_epi64(row, 1));
 }
 
-INLINE void store_sums_16(activation *y0, activation *y1, activation *y2, activation *y3, sums_t sums, scales_t scale,
-                          ending_t e, int32_t zero) {
-    const __m512i row = requantize_row(sums, scale, e, zero);
+INLINE void store_sums_32(activation *y0, activation *y1, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    store_shaped_32(y0, y1, sums, scale, scale, e, zero);
+}
+
+INLINE void store_shaped_16(activation *y0, activation *y1, activation *y2, activation *y3, sums_t sums, scales_t scale,
+                            scales_t behind, ending_t e, int32_t zero) {
+    const __m512i row = requantize_row(sums, scale, behind, e, zero);
     _mm_storeu_si128((__m128i *)y0, _mm512_castsi512_si128(row));
     _mm_storeu_si128((__m128i *)y1, _mm512_extracti32x4_epi32(row, 1));
     _mm_storeu_si128((__m128i *)y2, _mm512_extracti32x4_epi32(row, 2));
     _mm_storeu_si128((__m128i *)y3, _mm512_extracti32x4_epi32(row, 3));
+}
+
+INLINE void store_sums_16(activation *y0, activation *y1, activation *y2, activation *y3, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    store_shaped_16(y0, y1, y2, y3, sums, scale, scale, e, zero);
 }

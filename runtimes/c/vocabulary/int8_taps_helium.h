@@ -40,6 +40,7 @@ INLINE scales_t load_scales_16(const float *scale) { return scale; }
 
 INLINE void store_sums_16(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
     const int16x8_t low = vdupq_n_s16((int16_t)((int32_t)e.low + zero)), high = vdupq_n_s16((int16_t)((int32_t)e.high + zero));
-    store_eight(y, settle_eight(sums.low, vld2q_f32(scale), e), zero, low, high, vctp16q(8));
-    store_eight(y + 8, settle_eight(sums.high, vld2q_f32(scale + 8), e), zero, low, high, vctp16q(8));
+    const float *const behind = multipliers_of(scale, e);
+    store_eight(y, settle_eight(sums.low, vld2q_f32(scale), vld2q_f32(behind), e), zero, low, high, vctp16q(8));
+    store_eight(y + 8, settle_eight(sums.high, vld2q_f32(scale + 8), vld2q_f32(behind + 8), e), zero, low, high, vctp16q(8));
 }
