@@ -22,6 +22,7 @@ class DepthwiseInt8(Arguments):
 
     kernel: ClassVar[str] = "depthwise_int8"
     template: ClassVar[str] = "depthwise_int8/strips"
+    scales: ClassVar[int] = 1  # multipliers of each channel
     window: Window
     x: Pointer = pointer("const activation")
     weights: Pointer = pointer("const int8_t")
@@ -44,6 +45,7 @@ class DepthwiseInt8Function(DepthwiseInt8):
     """The same with a function before it quantizes, as in ConvInt8Function; a class for each, below."""
 
     function: ClassVar[str] = ""
+    scales: ClassVar[int] = 2
     apart: int = size()
     alpha: float = real()
     beta: float = real()
@@ -208,9 +210,9 @@ def _words(tile: Tile) -> tuple[str, ...]:
     return ("int8_floating_avx512.h",) if isinstance(tile, ColumnsTile) and tile.floats else ()
 
 
-def _work_bytes(tile: Tile, shaped: bool) -> int:
-    """With a function there are multipliers of a run of channels, as there are scales."""
-    return tile.work_bytes + (4 * tile.runs[0] if shaped and isinstance(tile, RowTile) else 0)
+def _work_bytes(tile: Tile, scales: int) -> int:
+    """Of a kernel with so many multipliers of each channel."""
+    return tile.work_bytes + (4 * tile.runs[0] * (scales - 1) if isinstance(tile, RowTile) else 0)
 
 
 def _rows(kernel: int, stride: int) -> Variant:
@@ -241,8 +243,8 @@ def _rows(kernel: int, stride: int) -> Variant:
         return own == shape and arguments.channels >= LANES
 
     def scratch(arguments: DepthwiseInt8, vocabularies: Collection[str]) -> int:
-        shaped = isinstance(arguments, DepthwiseInt8Function)
-        return lines(max((_work_bytes(tiles[vocabulary], shaped) for vocabulary in vocabularies if vocabulary in tiles), default=0))
+        scales = arguments.scales
+        return lines(max((_work_bytes(tiles[vocabulary], scales) for vocabulary in vocabularies if vocabulary in tiles), default=0))
 
     headers = {name: _words(tile) for name, tile in tiles.items()}
     reordered = {name: DirectTile(kernel, stride, lifted=True) for name in _LIFTED if kernel == 3}

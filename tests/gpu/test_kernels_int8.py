@@ -189,13 +189,17 @@ def test_pools_give_the_bytes_of_the_contract(kind: type, target: Target) -> Non
 
 def test_the_invocations_of_a_shader_load_what_it_says_and_no_more() -> None:
     """Counted in the shader itself. Matrix products have no padding: there the idle parts of the last tiles alone read less."""
-    random = np.random.default_rng(5)
+    random, other = (np.random.default_rng(seed) for seed in (5, 6))
     for shape in ((1, 64, 64), (2, 12, 40), (1, 64, 1000)):
-        case = planned(random, conv_case(random, X86, *shape, True, True)[0])
-        shader = case.shader(Glsl(False))
-        assert shader.loads * 0.8 <= counted_loads(case, shader) <= shader.loads
+        whole = conv_case(random, X86, *shape, True, True)[0]
+        shaped = function_case(other, X86, "LeakyRelu", *shape, True, whole.window)[0]
+        for generator, arguments in ((random, whole), (other, shaped)):
+            case = planned(generator, arguments)
+            shader = case.shader(Glsl(False))
+            assert shader.loads * 0.8 <= counted_loads(case, shader) <= shader.loads
     pool = random_pool(PoolAverageInt8, 602, False).arguments
-    for arguments in (depthwise_case(random, X86, 64)[0], any_case(random, X86, 1, 6, 5)[0], pool):
+    depthwise = (depthwise_case(random, X86, 64, op)[0] for op in ("", "HardSwish"))
+    for arguments in (*depthwise, any_case(random, X86, 1, 6, 5)[0], pool):
         case = planned(random, arguments)
         shader = case.shader(Glsl(False))
         assert 0 < counted_loads(case, shader) <= shader.loads
