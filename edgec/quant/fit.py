@@ -50,7 +50,7 @@ from edgec.quant.steps import (
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 HALF = Evenness(0.5, 0.5)  # half the unevenness stays in the activations, half goes to the weights
-MOST = Evenness(0.5, 0.75, 1 / 2048)  # behind functions, which are bounded below
+WIDER = Evenness(0.5, 0.5, 1 / 2048)  # behind functions, which are bounded below: channels that hardly ever leave 0 are told from others
 DIVISION = (SHAPE, SPLIT)  # steps that say which layers there are
 STRUCTURE = (*DIVISION, BEHIND, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
 BEFORE = ("shapeable", "shaped", "splits", "divided", "fed")  # stages that come before equalization
@@ -201,8 +201,7 @@ class Fit:
         def choose() -> dict[str, list[list[int]]]:
             excluded, selection = excluded_nodes(self._graph, self._options.exclude), self._selected(self._graph)
             widths = {value: self._typical(extent) for value, extent in self._extents.items()}
-            functions = functions_in(self._graph, selection)
-            return choose_splits(self._graph, selection.values, widths, sensitivities(self._graph), excluded, functions)
+            return choose_splits(self._graph, selection.values, widths, sensitivities(self._graph), excluded)
 
         return self._once("splits", None, choose)
 
@@ -237,7 +236,7 @@ class Fit:
                 return choose_factors(graph, {value: width(one) for value, one in extents.items()}, evenness, functions)
 
             expected, largest, typical = (factors(width) for width in (self._expected, lambda one: one.largest, self._typical))
-            behind = factors(Extent.upward, MOST)
+            behind = factors(Extent.upward, WIDER)
             forced = frozenset(behind.through(shaped) if self._options.equalize else ())
             offered = tuple(name for name in behind.through(functions) if name not in forced)
             return Proposals(expected, largest, typical, behind, offered, forced)

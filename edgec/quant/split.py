@@ -2,8 +2,8 @@
 
 conv -> unary functions -> depthwise conv -> unary functions works channel by channel behind the first convolution. So its channels may be
 dealt into groups, each with nodes and parameters of its own, and joined by a Concat behind the depthwise convolution; the convolutions
-that read on take their columns in the new order. This is exact, and it is the way out where a function in between (Swish), of a table
-and so with one scale before it, forbids to equalize by factors.
+that read on take their columns in the new order. This is exact, and it is the way out where a function in between (Swish), as a table,
+forbids to equalize by factors, or where they do not do as much.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from edgec.integer.roles import role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import TensorType
 from edgec.ops.registry import Role
-from edgec.quant.streams import COMMUTING, functions_of, rectifier
+from edgec.quant.streams import COMMUTING, rectifier
 
 MOST_GROUPS = 3
 WORTH = 10.0  # the predicted noise of the value falls by this factor (10 dB), or it stays whole
@@ -92,17 +92,16 @@ def choose_splits(
     widths: Mapping[str, np.ndarray],
     weights: Mapping[str, np.ndarray],
     excluded: Collection[str] = (),
-    functions: Collection[str] = (),
 ) -> dict[str, list[list[int]]]:
     """The groups of channels for each value that is worth it.
 
     stored: the values that have 8 bits; widths: largest magnitude per channel; weights: how much errors matter;
-    excluded: names of nodes that stay in float, and so stay as they are; functions: see find_streams.
+    excluded: names of nodes that stay in float, and so stay as they are.
     """
     splits = {}
     for node in graph.nodes:
         chain = find_chain(graph, node)
-        if chain is None or any(part.name in excluded for part in chain.nodes) or equalizable(graph, chain, functions):
+        if chain is None or any(part.name in excluded for part in chain.nodes) or equalizable(graph, chain):
             continue
         first = next((node.outputs[0] for node in chain.before_depthwise if node.outputs[0] in stored), chain.value)
         if len(widths.get(first, ())) != len(weights.get(first, ())):
@@ -113,10 +112,9 @@ def choose_splits(
     return splits
 
 
-def equalizable(graph: Graph, chain: Chain, functions: Collection[str]) -> bool:
+def equalizable(graph: Graph, chain: Chain) -> bool:
     """Whether factors do as much for what the depthwise convolution reads, and cost nothing."""
-    between = chain.before_depthwise[1:]
-    return all(node.op in COMMUTING or rectifier(graph, node) or not functions_of([node]).isdisjoint(functions) for node in between)
+    return all(node.op in COMMUTING or rectifier(graph, node) for node in chain.before_depthwise[1:])
 
 
 def group_channels(widths: np.ndarray, weights: np.ndarray) -> list[list[int]]:

@@ -5,6 +5,8 @@ of everywhere and nowhere on, group by group of neighbouring places, the other w
 what chance makes of it: a step that theory speaks for stays unless it is measurably worse, and a group goes its own way only where that is
 measurably better. Equalization narrows what each channel may reach, so that a sample unlike the others is cut where min-max would not
 cut it, and no sample that judges says so: it must be better beyond doubt, and is else taken halfway, which keeps most of what it gains.
+What a function of sums is worth shows where the channels behind it are equalized, so these come with it, and first: a value that is split
+is no such sum. Of what is left a function may still be worth its time when all else is decided.
 Bias correction comes early: without it luck with the mean error hides what the steps behind it are worth.
 Plain min-max, where no step is taken anywhere, is where the search begins. Where the end is worse, it goes back to the best on the way.
 The effort says which steps are tried: those that make no pass of their own over the samples, or all; what high effort adds begins where
@@ -22,11 +24,10 @@ from edgec.quant.scores import WORSE, Score, certainty
 
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}
-BEHIND = "equalization behind functions"
+SHAPE, MORE, BEHIND = "functions of sums, channels equalized", "functions of sums", "equalization behind functions"
 SPLIT, EQUALIZE, MILD, OBSERVE = "channel splitting", "equalization", "mild equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
-SHAPE, MORE = "functions of sums, channels equalized", "functions of sums"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
@@ -46,13 +47,13 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
 CHEAP = frozenset({CORRECT, BEHIND, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
 SOUND = frozenset({CORRECT, MILD, ROUND})  # less error follows from what is known before anything is measured
-DOUBTED = frozenset({BEHIND, EQUALIZE})  # BETTER than chance, or not everywhere
+DOUBTED = frozenset({SHAPE, BEHIND, EQUALIZE})  # BETTER than chance, or not everywhere
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
 PRICE = {
-    SPLIT: 0.25,
+    SPLIT: 0.5,
     SHAPE: 0.5,
     MORE: 0.5,
 }  # dB that what makes every run longer must gain, everywhere and in each group; what gains less is left out

@@ -173,8 +173,8 @@ def test_an_activation_stays_in_float_with_its_layer() -> None:
 def test_an_excluded_layer_is_not_split() -> None:
     """Half of its channels are so small that splitting helps; excluded it keeps its name, and stays whole."""
     small = Small((1, 6, 8, 8))
-    value = small.node("Swish", small.conv("x", 16), alpha=1.0)
-    value = small.conv(small.node("Swish", small.conv(value, 16, group=16), alpha=1.0), 8)
+    value = small.node("HardSwish", small.conv("x", 16))
+    value = small.conv(small.node("HardSwish", small.conv(value, 16, group=16)), 8)
     graph = small.done(value)
     first, depthwise = (node for node in graph.nodes if node.op == "Conv" and node.name in ("Conv0", "Conv2"))
     tiny = np.where(np.arange(16) < 8, 1e-3, 1).astype(np.float32)
@@ -182,7 +182,7 @@ def test_an_excluded_layer_is_not_split() -> None:
     graph.constants[first.inputs[2]] = graph.constants[first.inputs[2]] * tiny
     graph.constants[depthwise.inputs[1]] = graph.constants[depthwise.inputs[1]] / tiny.reshape(-1, 1, 1, 1)
     assert quantize(graph, samples(graph)).calibration["splits"]
-    for name, function in (("Conv0", []), ("Swish1", []), ("Conv2", [])):
+    for name, function in (("Conv0", ["HardSwish1"]), ("HardSwish1", []), ("Conv2", ["HardSwish3"])):
         result = quantize(graph, samples(graph), QuantizeOptions(exclude=(name,)))
         assert not result.calibration["splits"] and list(result.report.kept_in_float) == [name, *function]
 

@@ -141,7 +141,7 @@ def test_a_function_of_a_product_is_stored_once(op: str) -> None:
 def test_the_quantizer_takes_a_function_of_sums_where_it_pays(op: str) -> None:
     """And says so; what was decided is repeated."""
     graph, products, _ = shaped_thrice(op)
-    result, before = quantize(graph, samples(graph, 48)), quantize(graph, samples(graph, 48), QuantizeOptions(shape_sums=False))
+    result, before = quantize(graph, samples(graph, 40)), quantize(graph, samples(graph, 40), QuantizeOptions(shape_sums=False))
     assert result.calibration["shaped"] and set(result.calibration["shaped"]) <= {*products} and "shaped" not in before.calibration
     taken = sum(step["taken"] for step in result.report.steps if step["step"] in (SHAPE, MORE))
     assert taken == len(result.calibration["shaped"])
