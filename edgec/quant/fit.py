@@ -17,6 +17,7 @@ from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
 from edgec.quant.centre import apply_centres, choose_centres, middles_of
 from edgec.quant.coverage import Layer, Selection, excluded_nodes, select
+from edgec.quant.dearer import due_for_functions, due_for_splits
 from edgec.quant.equalize import Equalization, Evenness, choose_factors, store_equalized
 from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layers, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
@@ -33,11 +34,13 @@ from edgec.quant.steps import (
     BEHIND,
     BOUNDED,
     CORRECT,
+    CUTTING,
     EQUALIZE,
     MILD,
     MORE,
     OBSERVE,
     PLAIN,
+    RISK,
     ROUND,
     SCALE,
     SHAPE,
@@ -167,6 +170,15 @@ class Fit:
         # what is decided of weights is decided once for all that read them
         layers = [group[0] for group in structure.groups]
         return [layer.node.outputs[0] for layer in layers if step != ROUND or supported(structure.graph, layer.node)]
+
+    def due(self, step: str, choice: Choice) -> float:
+        """dB that `step` must gain where it is chosen."""
+        if step in (SHAPE, MORE):
+            return due_for_functions(self._divided(choice)[0], places(choice, step))
+        if step == SPLIT:
+            taken = places(choice, SPLIT)
+            return due_for_splits(self._graph, {value: groups for value, groups in self._splits().items() if value in taken})
+        return RISK if step in CUTTING else 0.0
 
     def calibration(self, choice: Choice) -> Calibration:
         """Everything that `choice` decides."""

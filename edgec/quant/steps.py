@@ -52,12 +52,7 @@ CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sam
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
-PRICE = {
-    SPLIT: 0.5,
-    SHAPE: 0.5,
-    MORE: 0.5,
-}  # dB that what makes every run longer must gain, everywhere and in each group; what gains less is left out
-DUE = dict.fromkeys(CUTTING, RISK) | PRICE
+DEARER = frozenset({SPLIT, SHAPE, MORE})  # make every run longer: a group must gain what its time is due, or is left out
 BETTER = 3.0  # times the standard error: more than WORSE for groups, of which one in many always seems to gain something
 
 
@@ -71,11 +66,15 @@ def chosen(choice: Choice, *steps: str) -> tuple[frozenset[str], ...]:
 
 
 def search(
-    candidates: Callable[[str, Choice], Sequence[str]], score: Callable[[Choice], Score], options: QuantizeOptions
+    candidates: Callable[[str, Choice], Sequence[str]],
+    score: Callable[[Choice], Score],
+    options: QuantizeOptions,
+    due: Callable[[str, Choice], float] = lambda step, choice: RISK if step in CUTTING else 0.0,
 ) -> tuple[Choice, list[StepReport]]:
     """The best choice found, and what each step was worth.
 
-    candidates: where a step can be taken, given the steps before it, in the order of the graph.
+    candidates: where a step can be taken, given the steps before it, in the order of the graph; due: dB that a step must gain where it is
+    chosen.
     """
     plain = best = score(PLAIN)
     choice, reports = PLAIN, []
@@ -83,7 +82,7 @@ def search(
     for step, wanted in STEPS.items():
         if step in EFFORT[options.effort] and wanted(options) and (offered := candidates(step, choice)):
             before = best
-            choice, best, everywhere = take(step, offered, choice, best, score, 1 if options.effort == "fast" else GROUPS)
+            choice, best, everywhere = take(step, offered, choice, best, score, due, 1 if options.effort == "fast" else GROUPS)
             ways.append((choice, best))
             reports.append(StepReport(step, len(offered), len(places(choice, step)), before.ratio, everywhere.ratio, best.ratio))
     if best.ratio < plain.ratio:
@@ -93,7 +92,13 @@ def search(
 
 
 def take(
-    step: str, offered: Sequence[str], choice: Choice, best: Score, score: Callable[[Choice], Score], parts: int = GROUPS
+    step: str,
+    offered: Sequence[str],
+    choice: Choice,
+    best: Score,
+    score: Callable[[Choice], Score],
+    due: Callable[[str, Choice], float],
+    parts: int = GROUPS,
 ) -> tuple[Choice, Score, Score]:
     """The choice with `step` where it helps, its score, and the score of the step taken everywhere.
 
@@ -101,10 +106,10 @@ def take(
     """
     whole = {**choice, step: frozenset(offered)}
     everywhere = score(whole)
-    chance, due = WORSE * everywhere.chance(best), DUE.get(step, 0.0)
+    chance, whole_due = WORSE * everywhere.chance(best), due(step, whole)
     apart = step not in WHOLE and abs(everywhere.ratio - best.ratio) > chance
     certain = step not in DOUBTED or certainty(best.shares - everywhere.shares) >= BETTER
-    if certain and everywhere.ratio > best.ratio + (-chance if step in SOUND else due):
+    if certain and everywhere.ratio > best.ratio + (-chance if step in SOUND else whole_due):
         choice, best = whole, everywhere
     size = -(-len(offered) // parts)
     groups = [frozenset(offered[begin : begin + size]) for begin in range(0, len(offered), size)]
@@ -112,8 +117,9 @@ def take(
         taken = places(choice, step)
         other = {**choice, step: taken ^ group}
         found = score(other)
-        price = PRICE.get(step, 0.0)
-        needed = (-price if group <= taken else price) if price else BETTER * found.chance(best) + (0.0 if group <= taken else due)
+        gain = due(step, {**choice, step: group})
+        chance = 0.0 if step in DEARER else BETTER * found.chance(best)
+        needed = chance + (gain if not group <= taken else -gain if step in DEARER else 0.0)
         if found.ratio > best.ratio + needed:
             choice, best = other, found
     return choice, best, everywhere
