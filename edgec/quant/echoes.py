@@ -24,7 +24,7 @@ from edgec.ir.graph import Graph
 from edgec.quant.fitted import Fitted
 from edgec.quant.listen import SCANNED, Crowd, Few, Listener
 from edgec.quant.observers import Histogram, Range
-from edgec.quant.options import Progress, Samples
+from edgec.quant.options import Progress
 from edgec.quant.parameters import Parameters, choose_parameters
 from edgec.quant.twins import stored_twin
 
@@ -44,7 +44,7 @@ def echoed(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Call
     known, values = calibration.parameters, selection.values
     ends = {value: Histogram(*known[value].range) for value in values}
     pixels = [value for value in values if known[value].scale == 1.0]
-    echoes = Echoes(stored, values, fitted.samples, fitted.count, progress)
+    echoes = Echoes(stored, values, fitted, progress)
 
     def parameters(range_of: Callable[[tuple[str, ...], Range], Range]) -> dict[str, Parameters]:
         return choose_parameters(stored, selection, ends, lambda members, _: range_of(members, known[members[0]].range), pixels)
@@ -66,17 +66,18 @@ def part_of_way(start: float, end: float, share: float) -> float:
 
 
 class Echoes:
-    """Chooses ranges for `values` of `graph` by the answers to a few of `count` samples: first all values are heard, then the loud ones."""
+    """Chooses ranges for `values` of `graph` by the answers to a few samples: first all values are heard, then the loud ones."""
 
-    def __init__(self, graph: Graph, values: Sequence[str], samples: Samples, count: int, progress: Progress | None) -> None:
-        self._graph, self._values, self._samples, self._count = graph, values, samples, count
+    def __init__(self, graph: Graph, values: Sequence[str], fitted: Fitted, progress: Progress | None) -> None:
+        self._graph, self._values, self._fitted = graph, values, fitted
         self._progress, self._told = progress, 0
         self._noise: dict[tuple[str, ...], float] = {}
         self._known: dict[tuple[str, ...], Range] = {}
 
     @cached_property
     def _crowd(self) -> Crowd:
-        return Crowd(self._graph, self._computed(self._values), self._samples, self._count)
+        fitted = self._fitted
+        return Crowd(self._graph, self._computed(self._values), fitted.samples, fitted.count, fitted.judges)
 
     def heard(self, members: tuple[str, ...], start: Range) -> Range:
         """Hear how loud values that share a range are; they keep it. Those whose answers are no numbers are not heard."""

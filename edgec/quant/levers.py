@@ -17,7 +17,7 @@ these lose, what stands for the output must gain so much the more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf
 
@@ -37,6 +37,7 @@ from edgec.quant.trial import Trial, Tried
 from edgec.quant.verdict import EVEN, PLAINLY
 
 AHEAD = 1.0  # standard errors that a lever must gain
+LEAST = 0.1  # dB: with less than that other data may say otherwise
 DOUBT = 2.0  # standard errors more that it takes for each by which an output loses: one sample that makes an output is 1, whatever it loses
 MOST_DOUBT = 1.5  # by then an output is measurably worse
 Make = Callable[[], Fitted]
@@ -95,10 +96,11 @@ def with_levers(
     whole: what the steps make of all samples; None: some are needed to judge, and the first fold is what there is. before: what normal
     effort pulls.
     """
-    after, trials = [fitted for fitted, _ in folds], [trial for _, trial in folds]
+    trials = [trial for _, trial in folds]
+    after = [replace(fitted, judges=(trial.samples, trial.count)) for fitted, trial in folds]
     pulled, reports = list[Pulled](), list[StepReport]()
     if folds and before:
-        pulled, after, reports = pull_levers(graph, folds, options, before)
+        pulled, after, reports = pull_levers(graph, list(zip(after, trials, strict=True)), options, before)
     if folds and levers:
         left = [lever for lever in levers if all(lever.name != one.lever.name for one in pulled)]
         shaken = list(zip(after, map(shaken_trial, trials), strict=True))
@@ -146,4 +148,4 @@ def better(found: Score, known: Score, least: float) -> bool:
     """Whether what was found is better by so many standard errors, and by more where an output loses, or few samples make it."""
     doubt = found.doubt(known)
     least = max(least, PLAINLY) if (known.even < EVEN).any() else least
-    return doubt < MOST_DOUBT and found.surpasses(known, least + DOUBT * doubt)
+    return doubt < MOST_DOUBT and found.ratio >= known.ratio + LEAST and found.surpasses(known, least + DOUBT * doubt)

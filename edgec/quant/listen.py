@@ -35,13 +35,20 @@ class Few:
 
 
 class Crowd:
-    """Those of `count` samples that there is room for, from all over, the answers to them, and how far each of `values` goes in each."""
+    """Those of `count` samples that there is room for, from all over, the answers to them, and how far each of `values` goes in each.
 
-    def __init__(self, graph: Graph, values: Sequence[str], samples: Samples, count: int) -> None:
+    judges: more samples, and how many, which are heard only where a value goes furthest in them.
+    """
+
+    def __init__(
+        self, graph: Graph, values: Sequence[str], samples: Samples, count: int, judges: tuple[Samples, int] | None = None
+    ) -> None:
         answers = judged(graph)
-        size = sum(graph.types[name].bytes for name in (*graph.inputs, *answers))
-        most = min(count, max(SCANNED, ALIVE // max(size, 1)))
-        self._samples = list(islice(samples(), 0, most * (count // most), count // most))
+        room = max(SCANNED, ALIVE // max(sum(graph.types[name].bytes for name in (*graph.inputs, *answers)), 1))
+        others, more = judges or (lambda: (), 0)
+        mine = min(count, max(SCANNED, room * count // (count + more)))
+        self._own = mine
+        self._samples = [*_some(samples, count, mine), *_some(others, more, room - mine)]
         self._answers, self._ends = list[Sample](), list[dict[str, Range]]()
         for found in Probe(graph, [*values, *answers]).over(self._samples):
             kept, ends = dict[str, np.ndarray](), dict[str, Range]()
@@ -53,7 +60,7 @@ class Crowd:
 
     def spread(self, most: int) -> Few:
         """`most` of them from all over."""
-        return self._few(spaced(range(len(self._samples)), most))
+        return self._few(spaced(range(self._own), most))
 
     def far(self, members: Sequence[str], limits: Range, most: int) -> Few:
         """The same, of which a third are those in which `members` go furthest, to the sides on which `limits` leave 0.
@@ -64,9 +71,9 @@ class Crowd:
         reached = [self._furthest(members, side) for side in (0, 1) if limits[side]]
         furthest = list(dict.fromkeys(chain(*zip(*reached, strict=True))))[: most // THIRD]
         ends = {ranked[0] for ranked in reached}
-        others = [place for place in range(len(self._samples)) if place not in furthest]
-        heard = spaced(others, most - len(furthest))
-        weights = [2.0 if place in ends else 1.0 for place in furthest] + [len(others) / max(len(heard), 1)] * len(heard)
+        heard = spaced([place for place in range(self._own) if place not in furthest], most - len(furthest))
+        others = len(self._samples) - len(furthest)
+        weights = [2.0 if place in ends else 1.0 for place in furthest] + [others / max(len(heard), 1)] * len(heard)
         return self._few([*furthest, *heard], np.array(weights), len(furthest))
 
     def _furthest(self, members: Sequence[str], side: int) -> list[int]:
@@ -78,6 +85,12 @@ class Crowd:
     def _few(self, places: Sequence[int], weights: np.ndarray | None = None, furthest: int = 0) -> Few:
         weights = np.ones(len(places)) if weights is None else weights
         return Few([self._samples[place] for place in places], [self._answers[place] for place in places], weights, furthest)
+
+
+def _some(samples: Samples, count: int, most: int) -> list[Sample]:
+    """`most` of `count` samples from all over."""
+    most = min(most, count)
+    return list(islice(samples(), 0, most * (count // most), count // most)) if most > 0 else []
 
 
 def spaced(places: Sequence[int], most: int) -> list[int]:
