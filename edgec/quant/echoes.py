@@ -11,7 +11,7 @@ is the sum of all errors and the doubt about it, and ranges half as far from tho
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -44,7 +44,7 @@ def echoed(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Call
     known, values = calibration.parameters, selection.values
     ends = {value: Histogram(*known[value].range) for value in values}
     pixels = [value for value in values if known[value].scale == 1.0]
-    echoes = Echoes(stored, values, fitted, progress)
+    echoes = Echoes(stored, lambda: Crowd(stored, values, fitted, progress), len(values), progress)
 
     def parameters(range_of: Callable[[tuple[str, ...], Range], Range]) -> dict[str, Parameters]:
         return choose_parameters(stored, selection, ends, lambda members, _: range_of(members, known[members[0]].range), pixels)
@@ -66,24 +66,24 @@ def part_of_way(start: float, end: float, share: float) -> float:
 
 
 class Echoes:
-    """Chooses ranges for `values` of `graph` by the answers to a few samples: first all values are heard, then the loud ones."""
+    """Chooses ranges for values of `graph` by the answers to a few of a crowd: first all values are heard, then the loud ones."""
 
-    def __init__(self, graph: Graph, values: Sequence[str], fitted: Fitted, progress: Progress | None) -> None:
-        self._graph, self._values, self._fitted = graph, values, fitted
-        self._progress, self._told = progress, 0
+    def __init__(self, graph: Graph, crowd: Callable[[], Crowd], total: int, progress: Progress | None) -> None:
+        self._graph, self._gather = graph, crowd
+        self._total, self._progress, self._told = total, progress, 0
         self._noise: dict[tuple[str, ...], float] = {}
         self._known: dict[tuple[str, ...], Range] = {}
 
     @cached_property
     def _crowd(self) -> Crowd:
-        fitted = self._fitted
-        return Crowd(self._graph, self._computed(self._values), fitted.samples, fitted.count, fitted.judges)
+        return self._gather()
 
     def heard(self, members: tuple[str, ...], start: Range) -> Range:
         """Hear how loud values that share a range are; they keep it. Those whose answers are no numbers are not heard."""
         if members not in self._noise:
+            few = self._crowd.spread(SCANNED)
             with self._timed(members):
-                errors = self._errors(members, self._crowd.spread(SCANNED))([start])
+                errors = self._errors(members, few)([start])
                 noise = float(errors.mean())
                 self._noise[members] = noise if isfinite(noise) else 0.0
         return start
@@ -97,16 +97,13 @@ class Echoes:
         if members not in self._known:
             loud = sum(noise > limit for noise in self._noise.values())
             with self._timed(members):
-                few = self._crowd.far(self._computed(members), start, min(MOST, max(FEWEST, VALUES // loud)))
+                few = self._crowd.far(members, start, min(MOST, max(FEWEST, VALUES // loud)))
                 self._known[members] = narrowed(start, self._errors(members, few), few.weights, few.furthest)
         return self._known[members]
 
-    def _computed(self, values: Iterable[str]) -> list[str]:
-        return [value for value in values if value not in self._graph.constants]
-
     def _errors(self, members: Sequence[str], few: Few) -> Callable[[Sequence[Range]], np.ndarray]:
         """[samples, ranges]: of all of these together."""
-        listeners = [Listener(self._graph, member, few) for member in self._computed(members)]
+        listeners = [Listener(self._graph, member, few) for member in members if member not in self._graph.constants]
         return lambda ranges: np.sum([listener(ranges) for listener in listeners], axis=0)
 
     @contextmanager
@@ -115,8 +112,8 @@ class Echoes:
         yield
         check_time(f"the ranges of {members[0]}", started)
         if self._progress:
-            self._told = min(self._told + 1, len(self._values))
-            self._progress("ranges by output error", self._told, len(self._values))
+            self._told = min(self._told + 1, self._total)
+            self._progress("ranges by output error", self._told, self._total)
 
 
 def narrowed(start: Range, errors: Callable[[Sequence[Range]], np.ndarray], weights: np.ndarray, furthest: int) -> Range:

@@ -9,10 +9,11 @@ from itertools import chain, islice
 import numpy as np
 
 from edgec.ir.graph import Graph
-from edgec.quant.float_run import Probe
+from edgec.quant.fitted import Fitted
+from edgec.quant.float_run import Probe, watched
 from edgec.quant.layers import rounded
 from edgec.quant.observers import Range
-from edgec.quant.options import Sample, Samples
+from edgec.quant.options import Progress, Sample, Samples
 from edgec.quant.parameters import parameters_of
 from edgec.quant.trial import judged
 
@@ -35,25 +36,24 @@ class Few:
 
 
 class Crowd:
-    """Those of `count` samples that there is room for, from all over, the answers to them, and how far each of `values` goes in each.
+    """Those of the samples that there is room for, from all over, the answers to them, and how far each of `values` goes in each.
 
-    judges: more samples, and how many, which are heard only where a value goes furthest in them.
+    Those that judge are heard only where a value goes furthest in them.
     """
 
-    def __init__(
-        self, graph: Graph, values: Sequence[str], samples: Samples, count: int, judges: tuple[Samples, int] | None = None
-    ) -> None:
+    def __init__(self, graph: Graph, values: Sequence[str], fitted: Fitted, progress: Progress | None) -> None:
+        self._computed = [value for value in values if value not in graph.constants]
         answers = judged(graph)
         room = max(SCANNED, ALIVE // max(sum(graph.types[name].bytes for name in (*graph.inputs, *answers)), 1))
-        others, more = judges or (lambda: (), 0)
-        mine = min(count, max(SCANNED, room * count // (count + more)))
-        self._own = mine
-        self._samples = [*_some(samples, count, mine), *_some(others, more, room - mine)]
+        judges, more = fitted.judges or (fitted.samples, 0)
+        self._own = min(fitted.count, max(SCANNED, room * fitted.count // (fitted.count + more)))
+        self._samples = [*_some(fitted.samples, fitted.count, self._own), *_some(judges, more, room - self._own)]
         self._answers, self._ends = list[Sample](), list[dict[str, Range]]()
-        for found in Probe(graph, [*values, *answers]).over(self._samples):
+        given = watched(lambda: self._samples, "answers", progress, len(self._samples))
+        for found in Probe(graph, [*self._computed, *answers]).over(given):
             kept, ends = dict[str, np.ndarray](), dict[str, Range]()
             for name, array in found:
-                ends |= {name: (float(array.min(initial=0.0)), float(array.max(initial=0.0)))} if name in values else {}
+                ends |= {name: (float(array.min(initial=0.0)), float(array.max(initial=0.0)))} if name in self._computed else {}
                 kept |= {name: array} if name in answers else {}
             self._answers.append(kept)
             self._ends.append(ends)
@@ -78,7 +78,7 @@ class Crowd:
 
     def _furthest(self, members: Sequence[str], side: int) -> list[int]:
         """The samples by how far members go below (0) or above (1)."""
-        reach = np.abs([[ends[member][side] for member in members] for ends in self._ends]).max(axis=1)
+        reach = np.abs([[ends[member][side] for member in members if member in ends] for ends in self._ends]).max(axis=1)
         # rounded, so that what a processor does to the last bits does not decide between two samples
         return [int(place) for place in np.argsort(-np.round(reach / max(reach.max(), 1e-300), 6), kind="stable")]
 
