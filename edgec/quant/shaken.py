@@ -17,7 +17,7 @@ from edgec.quant.thin import work
 from edgec.quant.trial import Trial, judged
 
 NUMBERS = 1 << 14  # of all answers: of so many luck is a hundredth
-MOST = 8  # times that a sample is seen
+MOST = 6  # times that a sample is seen
 OPERATIONS = 1 << 36  # of one trial; where a sample is seen once it may take more
 CODES = 64  # whole numbers that go so far are codes of a picture, others may be names of something
 
