@@ -16,7 +16,7 @@ from edgec.quant.coverage import Selection
 from edgec.quant.evening import evened_choices
 from edgec.quant.fit import Fit
 from edgec.quant.fitted import Fitted, Start
-from edgec.quant.levers import levers_of, with_levers
+from edgec.quant.levers import LEVERS, usual_levers, with_levers
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
@@ -135,12 +135,12 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
     fitted = fitter(graph, choice, evened, sorted(kept) if options is wholly else ())
     # a quarter of few samples would take luck for a gain
-    levers = levers_of(graph, options) if high or apart else ()
+    before, levers = usual_levers(graph, options) if apart else (), LEVERS if high else ()
     turned = (folds([pair], options) for pair in TURNS if more and not apart)
-    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if levers else []
+    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if levers or before else []
     usual = fitted(fit(range(SHARES), options) if every else judged.first)
     of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None
-    final, more_steps = with_levers(graph, apiece, usual, of_all, options, levers)
+    final, more_steps = with_levers(graph, apiece, usual, of_all, options, before, levers)
     held = held if apart else range(SHARES)
     return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
 

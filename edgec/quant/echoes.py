@@ -4,7 +4,8 @@ What one value's errors do to the answers is measured without those of all other
 errors are small, their effects add up: the best range of each value by itself is the best for all. An observer sees the numbers only;
 here it counts what the layers behind make of them.
 
-A range that cuts what few samples have may be too narrow for others, so ranges half as far from those before are to be tried too.
+A range that cuts what few samples have may be too narrow for others. So those in which a value goes furthest are always heard, what counts
+is the sum of all errors and the doubt about it, and ranges half as far from those before are to be tried too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from math import isfinite
 
 import numpy as np
@@ -21,11 +22,10 @@ import numpy as np
 from edgec.base.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.fitted import Fitted
-from edgec.quant.listen import SCANNED, Few, Listener, few_of
+from edgec.quant.listen import SCANNED, Crowd, Few, Listener
 from edgec.quant.observers import Histogram, Range
-from edgec.quant.options import Progress, Samples
+from edgec.quant.options import Progress
 from edgec.quant.parameters import Parameters, choose_parameters
-from edgec.quant.scores import ROOT
 from edgec.quant.twins import stored_twin
 
 LOUD = 0.003  # of the noise that all values make: one that makes less of it keeps its range
@@ -34,6 +34,7 @@ VALUES = 400  # that are listened to in all, each time by another sample
 COARSE, FINE = (0.65, 0.75, 0.87, 1.15), (0.94, 1.06)  # widths, of the best range so far
 BOTH, LOW, HIGH = (1, 1), (1, 0), (0, 1)  # ends that move
 SHARES = (0.5, 1.0)  # of the way from the ranges before
+CAUTION = 1.0  # standard errors by which a range must be better
 
 
 def echoed(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Callable[[], Fitted]]:
@@ -43,7 +44,7 @@ def echoed(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Call
     known, values = calibration.parameters, selection.values
     ends = {value: Histogram(*known[value].range) for value in values}
     pixels = [value for value in values if known[value].scale == 1.0]
-    echoes = Echoes(stored, fitted.samples, fitted.count, len(values), progress)
+    echoes = Echoes(stored, lambda: Crowd(stored, values, fitted, progress), len(values), progress)
 
     def parameters(range_of: Callable[[tuple[str, ...], Range], Range]) -> dict[str, Parameters]:
         return choose_parameters(stored, selection, ends, lambda members, _: range_of(members, known[members[0]].range), pixels)
@@ -65,21 +66,25 @@ def part_of_way(start: float, end: float, share: float) -> float:
 
 
 class Echoes:
-    """Chooses ranges for values of `graph` by the answers to a few of `count` samples: first all values are heard, then the loud ones."""
+    """Chooses ranges for values of `graph` by the answers to a few of a crowd: first all values are heard, then the loud ones."""
 
-    def __init__(self, graph: Graph, samples: Samples, count: int, total: int, progress: Progress | None) -> None:
-        self._graph, self._samples, self._count = graph, samples, count
+    def __init__(self, graph: Graph, crowd: Callable[[], Crowd], total: int, progress: Progress | None) -> None:
+        self._graph, self._gather = graph, crowd
         self._total, self._progress, self._told = total, progress, 0
         self._noise: dict[tuple[str, ...], float] = {}
         self._known: dict[tuple[str, ...], Range] = {}
-        self._few: dict[int, Few] = {}
+
+    @cached_property
+    def _crowd(self) -> Crowd:
+        return self._gather()
 
     def heard(self, members: tuple[str, ...], start: Range) -> Range:
         """Hear how loud values that share a range are; they keep it. Those whose answers are no numbers are not heard."""
         if members not in self._noise:
+            few = self._crowd.spread(SCANNED)
             with self._timed(members):
-                listeners = self._listeners(members, SCANNED)
-                noise = float(np.sum([listener([start]).mean() for listener in listeners]))
+                errors = self._errors(members, few)([start])
+                noise = float(errors.mean())
                 self._noise[members] = noise if isfinite(noise) else 0.0
         return start
 
@@ -92,15 +97,14 @@ class Echoes:
         if members not in self._known:
             loud = sum(noise > limit for noise in self._noise.values())
             with self._timed(members):
-                listeners = self._listeners(members, min(MOST, max(FEWEST, VALUES // loud)))
-                self._known[members] = narrowed(start, lambda ranges: np.sum([listener(ranges) for listener in listeners], axis=0))
+                few = self._crowd.far(members, start, min(MOST, max(FEWEST, VALUES // loud)))
+                self._known[members] = narrowed(start, self._errors(members, few), few.weights, few.furthest)
         return self._known[members]
 
-    def _listeners(self, members: Sequence[str], most: int) -> list[Listener]:
-        """One for each computed value, by `most` samples from all over."""
-        if most not in self._few:
-            self._few[most] = few_of(self._graph, self._samples, self._count, most)
-        return [Listener(self._graph, member, self._few[most]) for member in members if member not in self._graph.constants]
+    def _errors(self, members: Sequence[str], few: Few) -> Callable[[Sequence[Range]], np.ndarray]:
+        """[samples, ranges]: of all of these together."""
+        listeners = [Listener(self._graph, member, few) for member in members if member not in self._graph.constants]
+        return lambda ranges: np.sum([listener(ranges) for listener in listeners], axis=0)
 
     @contextmanager
     def _timed(self, members: Sequence[str]) -> Iterator[None]:
@@ -112,14 +116,21 @@ class Echoes:
             self._progress("ranges by output error", self._told, self._total)
 
 
-def narrowed(start: Range, errors: Callable[[Sequence[Range]], np.ndarray]) -> Range:
-    """The range of the least error near `start`: both ends together, each by itself, and a little to either side."""
+def narrowed(start: Range, errors: Callable[[Sequence[Range]], np.ndarray], weights: np.ndarray, furthest: int) -> Range:
+    """The range of the least error near `start`: both ends together, each by itself, and a little to either side.
+
+    weights, furthest: see Few. Of the samples that are there by chance others may say otherwise, so what they say counts less its doubt.
+    """
     known = {start: errors([start])[:, 0]}
     apart = start[0] < 0 < start[1]
     ends = (BOTH, LOW, HIGH) if apart else (BOTH,)
+    shares = weights / weights.sum()
 
     def cost(limits: Range) -> float:
-        return float((known[limits] ** ROOT).mean())
+        more = known[limits] - known[start]
+        seen = more[furthest:]
+        doubt = seen.std(ddof=1) / len(seen) ** 0.5 * shares[furthest:].sum() if len(seen) > 1 else 0.0
+        return float(shares @ more + CAUTION * doubt)
 
     best = start
     for widths, sides in ((COARSE, ends), (FINE, (BOTH,))):
@@ -128,6 +139,4 @@ def narrowed(start: Range, errors: Callable[[Sequence[Range]], np.ndarray]) -> R
             new = [limits for limits in dict.fromkeys(ranges) if limits not in known]
             known |= dict(zip(new, errors(new).T, strict=True)) if new else {}
             best = min([best, *ranges], key=cost)
-    gains = known[start] ** ROOT - known[best] ** ROOT
-    chance = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) > 1 else 0.0
-    return best if gains.mean() > chance and known[best].sum() <= known[start].sum() else start
+    return best

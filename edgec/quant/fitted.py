@@ -27,12 +27,16 @@ class Start:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A calibration, the samples that it was fitted to, how many these are, and where it comes from, if that can be done anew."""
+    """A calibration, the samples that it was fitted to, how many these are, and where it comes from, if that can be done anew.
+
+    judges: the samples that will judge it, and how many; what is fitted to how far samples go heeds these as well.
+    """
 
     calibration: Calibration
     samples: Samples
     count: int
     start: Start | None = None
+    judges: tuple[Samples, int] | None = None
 
     def remade(self, calibration: Calibration) -> Fitted:
         """Another calibration that was fitted to the same samples."""

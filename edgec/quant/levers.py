@@ -1,13 +1,15 @@
 """What follows the usual steps: levers, each of which makes calibrations that may be better of the one that is there.
 
-High effort pulls all of them, normal effort, where samples were held back that are enough to judge, those that need no more than the
-steps once again.
+Normal effort pulls one, which needs no more than the steps once again, where samples were held back that are enough to judge. High effort
+begins where normal effort ends, and pulls all of them.
 
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
 against what was there: it stays where it is better for the mean sample, by more than chance makes of it, and for all samples together.
 Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it. What is
 measurably worse for the first fold is not made for the others.
+The steps were chosen by the samples that judge, so what they say for these is partly luck; high effort sees them shaken, see
+edgec/quant/shaken.py.
 High effort shall not cost anything. Behind a Softmax or Sigmoid few samples make the errors of an output and say little of others, so where
 these lose, what stands for the output must gain so much the more.
 """
@@ -15,7 +17,7 @@ these lose, what stands for the output must gain so much the more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf
 
@@ -30,10 +32,12 @@ from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
 from edgec.quant.settle import settled
+from edgec.quant.shaken import shaken_trial
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.verdict import EVEN, PLAINLY
 
 AHEAD = 1.0  # standard errors that a lever must gain
+LEAST = 0.1  # dB: with less than that other data may say otherwise
 DOUBT = 2.0  # standard errors more that it takes for each by which an output loses: one sample that makes an output is 1, whatever it loses
 MOST_DOUBT = 1.5  # by then an output is measurably worse
 Make = Callable[[], Fitted]
@@ -60,6 +64,10 @@ LEVERS = (
 )
 
 
+# of normal effort, the first of the ways
+USUAL = Lever(CENTRED.name, lambda graph, fitted, progress: centred(graph, fitted, progress)[:1], CENTRED.wanted)
+
+
 @dataclass(frozen=True)
 class Pulled:
     """A lever that stays, and which of the calibrations that it makes."""
@@ -71,24 +79,33 @@ class Pulled:
         return self.lever.pull(graph, fitted, progress)[self.way]()
 
 
-def levers_of(graph: Graph, options: QuantizeOptions) -> Sequence[Lever]:
-    """Those that the effort has."""
-    if options.effort == "high":
-        return LEVERS
-    return (CENTRED,) if options.effort == "normal" and options.equalize and linear_values(graph) else ()
+def usual_levers(graph: Graph, options: QuantizeOptions) -> Sequence[Lever]:
+    """Those of normal effort, and of high effort before all others."""
+    return (USUAL,) if options.effort != "fast" and options.equalize and linear_values(graph) else ()
 
 
 Folds = Sequence[tuple[Fitted, Trial]]  # each with the trial of what is made of it, on other samples
 
 
 def with_levers(
-    graph: Graph, folds: Folds, usual: Fitted, whole: Callable[[], Fitted] | None, options: QuantizeOptions, levers: Sequence[Lever]
-) -> tuple[Calibration, list[StepReport]]:
+    graph: Graph, folds: Folds, usual: Fitted, whole: Callable[[], Fitted] | None, options: QuantizeOptions, before: Sequence[Lever],
+    levers: Sequence[Lever],
+) -> tuple[Calibration, list[StepReport]]:  # fmt: skip
     """What the levers that stay make of `whole`, and what each of all was worth; `usual` where none stays.
 
-    whole: what the steps make of all samples; None: some are needed to judge, and the first fold is what there is.
+    whole: what the steps make of all samples; None: some are needed to judge, and the first fold is what there is. before: what normal
+    effort pulls.
     """
-    pulled, after, reports = pull_levers(graph, folds, options, levers) if folds else ([], [], [])
+    trials = [trial for _, trial in folds]
+    after = [replace(fitted, judges=(trial.samples, trial.count)) for fitted, trial in folds]
+    pulled, reports = list[Pulled](), list[StepReport]()
+    if folds and before:
+        pulled, after, reports = pull_levers(graph, list(zip(after, trials, strict=True)), options, before)
+    if folds and levers:
+        left = [lever for lever in levers if all(lever.name != one.lever.name for one in pulled)]
+        shaken = list(zip(after, map(shaken_trial, trials), strict=True))
+        more, after, further = pull_levers(graph, shaken, options, left)
+        pulled, reports = [*pulled, *more], [*(report for report in reports if report.taken), *further]
     if not pulled:
         return usual.calibration, reports
     if whole is None:
@@ -131,4 +148,4 @@ def better(found: Score, known: Score, least: float) -> bool:
     """Whether what was found is better by so many standard errors, and by more where an output loses, or few samples make it."""
     doubt = found.doubt(known)
     least = max(least, PLAINLY) if (known.even < EVEN).any() else least
-    return doubt < MOST_DOUBT and found.surpasses(known, least + DOUBT * doubt)
+    return doubt < MOST_DOUBT and found.ratio >= known.ratio + LEAST and found.surpasses(known, least + DOUBT * doubt)

@@ -57,11 +57,15 @@ class Tried:
 
 
 class Trial:
-    """Runs quantized graphs on `count` samples and compares their outputs with those of the float graph."""
+    """Runs quantized graphs on `count` samples and compares their outputs with those of the float graph.
 
-    def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
+    turns: so many of them, one after the other, count as one.
+    """
+
+    def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None, turns: int = 1) -> None:
         found = judged(graph)
-        self.graph, self._judges = graph, len(found)
+        self.graph, self.samples, self.count, self.progress = graph, samples, count, progress
+        self._judges, self._turns = len(found), turns
         self._values = list(dict.fromkeys([*found, *(name for name in compared(graph) if graph.dtype(name).is_float)]))
         self._answers = Answers(graph, self._values, samples, count, progress)
 
@@ -75,6 +79,7 @@ class Trial:
                 one.add(exact[name], stored[name])
             energies.append([(one.signal, one.error) for one in noise.values()])
         found = np.array(energies)
+        found = found.reshape(-1, self._turns, *found.shape[1:]).sum(axis=1)
         return Tried(found[:, :, 0], found[:, :, 1], self._judges)
 
 

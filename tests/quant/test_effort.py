@@ -22,8 +22,8 @@ from edgec.quant.echoes import Echoes, narrowed, part_of_way
 from edgec.quant.fitted import Fitted
 from edgec.quant.float_run import Probe
 from edgec.quant.levers import LEVERS, Folds, Lever, Make, better, pull_levers, with_levers
-from edgec.quant.listen import rest_of
-from edgec.quant.options import EFFORTS, Progress, Sample
+from edgec.quant.listen import Crowd, rest_of
+from edgec.quant.options import EFFORTS, Progress, Sample, Samples
 from edgec.quant.parameters import parameters_of
 from edgec.quant.report import StepReport
 from edgec.quant.settle import mean, middle_mean, settle
@@ -108,10 +108,16 @@ def uneven(graph: Graph, count: int, seed: int = 1) -> Callable[[], Iterator[Sam
     return opened
 
 
+def echoes_of(graph: Graph, opened: Samples, *values: str) -> Echoes:
+    """What hears these values in eight samples."""
+    fitted = Fitted(Calibration("", 8, "mse"), opened, 8)
+    return Echoes(graph, lambda: Crowd(graph, values, fitted, None), len(values), None)
+
+
 @pytest.mark.parametrize(("read", "narrower"), [(1e-6, True), (1.0, False)])
 def test_a_range_is_as_wide_as_what_reads_it_needs(read: float, narrower: bool) -> None:
     graph = outlier(read)
-    low, high = Echoes(graph, uneven(graph, 8), 8, 1, None).best(("x",), (-90.0, 90.0))
+    low, high = echoes_of(graph, uneven(graph, 8), "x").best(("x",), (-90.0, 90.0))
     assert (high < 60.0) is narrower and (low < -60.0) is not narrower
 
 
@@ -148,7 +154,7 @@ def test_a_mean_error_of_two_positions_is_their_mean() -> None:
 def test_a_range_of_what_nothing_reads_stays() -> None:
     """An output that is stored as codes has no listener."""
     graph = outlier(1.0)
-    assert Echoes(graph, uneven(graph, 8), 8, 1, None).best((graph.outputs[0],), (-9.0, 3.0)) == (-9.0, 3.0)
+    assert echoes_of(graph, uneven(graph, 8), graph.outputs[0]).best((graph.outputs[0],), (-9.0, 3.0)) == (-9.0, 3.0)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -156,7 +162,7 @@ def test_a_value_whose_answers_are_no_numbers_is_not_heard_and_others_are() -> N
     small = Small((1, 4, 8, 8), seed=3)
     wide, outside = small.node("Relu", small.conv("x", 8, spread=4.0)), small.node("Relu", "x")
     graph = small.done(small.conv(wide, 4, 1), small.node("Log", small.node("Neg", outside)))
-    echoes = Echoes(graph, uneven(graph, 8), 8, 2, None)
+    echoes = echoes_of(graph, uneven(graph, 8), wide, outside)
     assert echoes.heard((outside,), (0.0, 90.0)) == (0.0, 90.0)
     low, high = echoes.best((wide,), (0.0, 1e4))
     assert low == 0 and high < 1e4 and echoes.best((outside,), (0.0, 90.0)) == (0.0, 90.0)
@@ -196,7 +202,7 @@ def test_biases_do_not_follow_the_few_numbers_that_a_range_cuts() -> None:
 @pytest.mark.parametrize(("errors", "moves"), [((1.0, 1.0, 1.0, 1.0), True), ((1.0, 1.0, 1.0, -0.2), True), ((1.0, 1.0, 1.0, -4.0), False)])
 def test_a_range_moves_where_it_is_better_for_all_listeners_together(errors: tuple[float, ...], moves: bool) -> None:
     """The less of its width is left, the less is each sample's error, or the more."""
-    found = narrowed((-1.0, 4.0), lambda ranges: np.array([[40.0 + one * limits[1] for limits in ranges] for one in errors]))
+    found = narrowed((-1.0, 4.0), lambda ranges: np.array([[40.0 + one * limits[1] for limits in ranges] for one in errors]), np.ones(4), 0)
     assert (found[1] < 4.0) is moves and found[0] <= 0
 
 
@@ -269,7 +275,7 @@ def test_where_no_lever_stays_all_is_as_usual() -> None:
     graph, opened = thin()
     good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
     usual, other = Fitted(good, opened, 16), Fitted(replace(good), opened, 16)
-    assert with_levers(graph, [], usual, lambda: other, EFFORT["high"], LEVERS)[0] is good
+    assert with_levers(graph, [], usual, lambda: other, EFFORT["high"], (), LEVERS)[0] is good
 
 
 @pytest.mark.parametrize(("further", "way"), [(np.array([0.48, 0.52, 0.44, 0.55]), 0), (np.full(4, 0.4), 1)])
