@@ -110,13 +110,20 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
 }
 
 
-def shaped_thrice(op: str) -> tuple[Graph, list[str], tuple[str, ...]]:
-    """A function behind dense and depthwise convolutions, and where a mean reads it: these products, and what else is stored."""
+def shaped_thrice(op: str, most: int = 6, spread: float = 1.0) -> tuple[Graph, list[str], tuple[str, ...]]:
+    """A function behind dense and depthwise convolutions, and where a mean reads it: these products, and what else is stored.
+
+    most: channels; spread: by how much the first ones differ in what they read, which the depthwise convolution makes up for.
+    """
     small, attributes = Small((1, 4, 8, 8)), ATTRIBUTES.get(op) or dict.fromkeys(FUNCTIONS[op].numbers, 0.25)
     products, values = [], ["x"]
-    for channels, group in ((6, 1), (6, 6), (5, 1)):
+    for channels, group in ((most, 1), (most, most), (most - 1, 1)):
         products.append(small.conv(values[-1], channels, group=group))
         values.append(small.node(op.split()[0], products[-1], **attributes))
+    scale = np.geomspace(1, spread, most).astype(np.float32).reshape(-1, 1, 1, 1)
+    first, depthwise = (node.inputs[1] for node in small.graph.nodes if node.outputs[0] in products[:2])
+    small.graph.constants[first] *= scale
+    small.graph.constants[depthwise] /= scale
     values.append(small.node("GlobalAveragePool", values[-1]))
     return small.done(small.conv(values[-1], 7, 1)), products, tuple(values)
 
@@ -140,8 +147,8 @@ def test_a_function_of_a_product_is_stored_once(op: str) -> None:
 @pytest.mark.parametrize("op", [op for op, row in FUNCTIONS.items() if row.within])
 def test_the_quantizer_takes_a_function_of_sums_where_it_pays(op: str) -> None:
     """And says so; what was decided is repeated."""
-    graph, products, _ = shaped_thrice(op)
-    result, before = quantize(graph, samples(graph, 40)), quantize(graph, samples(graph, 40), QuantizeOptions(shape_sums=False))
+    graph, products, _ = shaped_thrice(op, 64, 20.0)
+    result, before = quantize(graph, samples(graph, 16)), quantize(graph, samples(graph, 16), QuantizeOptions(shape_sums=False))
     assert result.calibration["shaped"] and set(result.calibration["shaped"]) <= {*products} and "shaped" not in before.calibration
     taken = sum(step["taken"] for step in result.report.steps if step["step"] in (SHAPE, MORE))
     assert taken == len(result.calibration["shaped"])
