@@ -118,6 +118,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
 
     judged = folds(shares_of(count), options)
     choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
+    choice = judged.first.effective(choice)
     held = shares_of(count)[0][1]
     apart = len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
     more = len(judged) == 1 and count > 1  # samples could judge

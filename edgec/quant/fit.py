@@ -171,6 +171,10 @@ class Fit:
         layers = [group[0] for group in structure.groups]
         return [layer.node.outputs[0] for layer in layers if step != ROUND or supported(structure.graph, layer.node)]
 
+    def effective(self, choice: Choice) -> Choice:
+        """The same without functions of what is split."""
+        return {**choice, SHAPE: frozenset(self._shaped(choice))} if places(choice, SHAPE) else choice
+
     def due(self, step: str, choice: Choice) -> float:
         """dB that `step` must gain where it is chosen."""
         if step in (SHAPE, MORE):
