@@ -18,9 +18,11 @@ from edgec.program.functions import FUNCTIONS
 from tests.contract.examiner import WHOLE, answers_of_all_runs, expected_hashes, quick
 from tests.contract.imported import HAND_MADE, RECIPES, Recipe, hand_made, quantized_by_onnxruntime
 from tests.contract.subjects import Net, exact_exam, quantized_net, samples_of
-from tests.contract.variants import Variant, in_turns, name_of
+from tests.contract.variants import UNUSUAL, USUAL, Variant, in_turns, name_of
 
 RECIPES_HERE = RECIPES if WHOLE else RECIPES[:5]
+_SMALLEST = [variant for variant in UNUSUAL if variant.name.startswith("cortex")]
+SHAPING = [*USUAL[1:], *_SMALLEST] if WHOLE else [variant for variant in USUAL if variant.name == "arm64-gcc"]
 
 
 @cache
@@ -50,6 +52,12 @@ def test_onnxruntimes_own_quantization(recipe: Recipe, variant: Variant, shared:
 @pytest.mark.parametrize(("name", "variant"), in_turns(list(HAND_MADE), *((len(HAND_MADE), 2) if WHOLE else (1, 1))), ids=name_of)
 def test_extremes_ties_nan_and_infinities(name: str, variant: Variant, shared: Path) -> None:
     check(*by_hand(name), variant, shared)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("variant", SHAPING, ids=name_of)
+def test_functions_of_sums_of_every_processor(variant: Variant, shared: Path) -> None:
+    check(*by_hand("functions_s8"), variant, shared)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda item: item.name)
