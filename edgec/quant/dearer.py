@@ -14,8 +14,9 @@ from edgec.quant.coverage import elements
 from edgec.quant.split import LANES, Groups, find_chain
 
 LEAST = 0.25  # dB, however little time it takes
-TWICE = 4.0  # dB for twice the time
+TWICE = 2.0  # dB for twice the time
 OF_A_RESULT = 60.0  # 10 to 12 instructions, where a product takes .2
+OF_PADDING = 2.0  # few channels lie in large images, where kernels are at their slowest
 
 
 def due_for_functions(graph: Graph, sums: Collection[str]) -> float:
@@ -24,7 +25,7 @@ def due_for_functions(graph: Graph, sums: Collection[str]) -> float:
 
 
 def due_for_splits(graph: Graph, splits: Mapping[str, Groups]) -> float:
-    return _due(graph, sum(_padding(graph, value, groups) for value, groups in splits.items()))
+    return _due(graph, OF_PADDING * sum(_padding(graph, value, groups) for value, groups in splits.items()))
 
 
 def _due(graph: Graph, more: float) -> float:

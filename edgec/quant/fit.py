@@ -53,7 +53,7 @@ from edgec.quant.steps import (
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 HALF = Evenness(0.5, 0.5)  # half the unevenness stays in the activations, half goes to the weights
-WIDER = Evenness(0.5, 0.5, 1 / 2048)  # behind functions, which are bounded below: channels that hardly ever leave 0 are told from others
+WIDER = Evenness(0.5, 0.75, 1 / 2048)  # behind functions, which are bounded below: channels that hardly ever leave 0 are told from others
 DIVISION = (SHAPE, SPLIT)  # steps that say which layers there are
 STRUCTURE = (*DIVISION, BEHIND, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
 BEFORE = ("shapeable", "shaped", "splits", "divided", "fed")  # stages that come before equalization
