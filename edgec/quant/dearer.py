@@ -14,7 +14,7 @@ from edgec.quant.coverage import elements
 from edgec.quant.split import LANES, Groups, find_chain
 
 LEAST = 0.25  # dB, however little time it takes
-TWICE = 2.0  # dB for twice the time
+TWICE = 4.0  # dB for twice the time
 OF_A_RESULT = 60.0  # 10 to 12 instructions, where a product takes .2
 OF_PADDING = 2.0  # few channels lie in large images, where kernels are at their slowest
 
