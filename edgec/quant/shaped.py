@@ -37,6 +37,7 @@ def with_functions(graph: Graph, calibration: Calibration, values: Collection[st
 
 
 def functions_in(graph: Graph, selection: Selection, shaped: Collection[str] | None = None) -> set[str]:
-    """What the layers' functions of their sums give, any factor may be had behind these; only those of the sums `shaped`, if given."""
+    """What functions of convolutions' sums give, where each of several channels may have a multiplier; of the sums `shaped`, if given."""
     layers = [layer for layer in selection.matrices if shaped is None or layer.node.outputs[0] in shaped]
-    return functions_of(layer.activation for layer in layers if layer.activation is not None)
+    ends = [layer.activation for layer in layers if layer.activation is not None and layer.node.op in ("Conv", "ConvTranspose")]
+    return {value for value in functions_of(ends) if graph.shape(value)[1] != 1}

@@ -10,6 +10,7 @@ from edgec.integer import match
 from edgec.integer.operators import DotProduct
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
+from edgec.oracle import Evaluator
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.calibration import packed
 from edgec.quant.calibration_file import read_calibration
@@ -222,6 +223,22 @@ def test_channels_are_equalized_behind_a_function_of_sums(function: str) -> None
     found = [operator for operator in match(done.graph).operators if isinstance(operator, DotProduct)]
     assert [operator.function.name for operator in found if operator.function] == [function] * 2
     assert to_onnx(apply_calibration(graph, done.calibration)) == to_onnx(done.graph)
+
+
+@pytest.mark.parametrize("kind", ["one channel", "rows"])
+def test_what_has_no_multiplier_by_channel_has_no_factors(kind: str) -> None:
+    """A convolution of one channel, whose number would be a table's; and rows of a matrix, which are the channels of what reads them."""
+    small = Small((1, 6, 10, 10))
+    if kind == "one channel":
+        parts = [small.node("HardSwish", small.conv("x", channels)) for channels in (1, 7)]
+        graph = small.done(small.conv(small.node("Concat", *parts, axis=1), 4))
+        graph.constants[graph.nodes[0].inputs[1]] *= 0.05
+    else:
+        rows = small.node("MatMul", "x", small.constant(small.rng.standard_normal((10, 12)).astype(np.float32)))
+        graph = small.done(small.conv(small.node("HardSwish", rows), 4))
+    result = quantize(graph, samples(graph, 16))
+    assert Evaluator(to_onnx(result.graph)).exact_outputs == frozenset(graph.outputs)
+    assert sqnr(graph, result.graph) > 25
 
 
 def uneven_behind(function: str, spread: float) -> Graph:
