@@ -34,13 +34,11 @@ from edgec.quant.steps import (
     BEHIND,
     BOUNDED,
     CORRECT,
-    CUTTING,
     EQUALIZE,
     MILD,
     MORE,
     OBSERVE,
     PLAIN,
-    RISK,
     ROUND,
     SCALE,
     SHAPE,
@@ -49,6 +47,7 @@ from edgec.quant.steps import (
     Choice,
     chosen,
     places,
+    risk,
 )
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
@@ -86,7 +85,8 @@ class Proposals:
     """Factors by what is expected of other samples, by the largest magnitudes, and by the typical ones.
 
     What is free may go anywhere on other data; through a Clip nothing goes beyond its bound, and what is cut there is judged.
-    behind: what streams behind functions may have as well, as far as the samples go; forced: those of functions that are no tables for it.
+    behind: by the largest numbers, for streams behind functions of sums; offered: such streams that may also do without; forced: those that
+    come with a function which is a table otherwise.
     """
 
     expected: Equalization
@@ -182,7 +182,7 @@ class Fit:
         if step == SPLIT:
             taken = places(choice, SPLIT)
             return due_for_splits(self._graph, {value: groups for value, groups in self._splits().items() if value in taken})
-        return RISK if step in CUTTING else 0.0
+        return risk(step, choice)
 
     def calibration(self, choice: Choice) -> Calibration:
         """Everything that `choice` decides."""

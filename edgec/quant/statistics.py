@@ -14,7 +14,7 @@ from edgec.quant.float_run import Probe, watched
 from edgec.quant.observers import Histogram
 from edgec.quant.options import Progress, Samples
 
-LEAN = 3.0
+LEAN = 3.0  # codes above 0 for one below, at least, where factors follow Extent.upward
 SHARES = 4  # parts of the samples, so that what is fitted to some can be measured on the others
 
 
@@ -101,8 +101,8 @@ class Extent:
     def upward(self) -> np.ndarray:
         """Per channel the largest number, or LEAN times the least one's magnitude if that is more.
 
-        The least numbers behind a function are much the same in all channels, so where it is the larger one by a channel's own measure, and
-        factors follow it, all channels have as many codes below 0 as above; so they have fewer.
+        The channels of a value share its zero point. Behind a function the least number is much the same in all of them, and a channel that
+        hardly leaves 0 may go as far below as above: were it stored by its magnitude, half of all channels' codes would lie below 0.
         """
         return np.asarray(np.maximum(np.maximum(self.high, 0.0), LEAN * np.maximum(-self.low, 0.0)))
 

@@ -65,11 +65,16 @@ def chosen(choice: Choice, *steps: str) -> tuple[frozenset[str], ...]:
     return tuple(places(choice, step) for step in steps)
 
 
+def risk(step: str, choice: Choice) -> float:
+    """dB that a step must gain for what other data may do, wherever it is chosen."""
+    return RISK if step in CUTTING else 0.0
+
+
 def search(
     candidates: Callable[[str, Choice], Sequence[str]],
     score: Callable[[Choice], Score],
     options: QuantizeOptions,
-    due: Callable[[str, Choice], float] = lambda step, choice: RISK if step in CUTTING else 0.0,
+    due: Callable[[str, Choice], float] = risk,
 ) -> tuple[Choice, list[StepReport]]:
     """The best choice found, and what each step was worth.
 
