@@ -1,4 +1,4 @@
-"""What each step of quantization is worth: SQNR in dB of the worst output of model.int8.onnx against the float model, both in ONNX Runtime,
+"""What each step of quantization is worth: SQNR in dB of the worst output of model.int8.onnx against the model file, both in ONNX Runtime,
 on inputs that did not calibrate; plain min-max, edgec without one of its steps, edgec with each effort, ONNX Runtime's own quantizer, and
 NNCF with its defaults, which gets a virtual environment of its own (benchmarks/nncf_peer.py).
 
@@ -37,10 +37,10 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from edgec.base.errors import EdgecError
 from edgec.export import to_onnx
-from edgec.frontend import load_model
 from edgec.ir.graph import Graph
-from edgec.passes import optimize
-from edgec.quant import QuantizeOptions, quantize
+from edgec.pipeline.models import Model, read_model
+from edgec.quant import QuantizeOptions, is_quantized, quantize
+from edgec.settings.config import BuildConfig
 
 Feed = dict[str, np.ndarray]
 Feeds = Callable[[], Iterable[Feed]]
@@ -103,7 +103,7 @@ def parse() -> argparse.Namespace:
 
 
 def cell(value: float | str | None) -> str:
-    return "-" if value is None else f"{value:.2f}" if isinstance(value, float) else value
+    return "-" if value is None or value != value else f"{value:.2f}" if isinstance(value, float) else value
 
 
 def asked(name: str, options: argparse.Namespace) -> bool:
@@ -144,17 +144,20 @@ def stored(pair: tuple[Feed, Feed], graph: Graph) -> tuple[Feeds, Feeds]:
 
 def measure(case: Case, columns: Iterable[str]) -> dict[str, float | str]:
     """The row of one model."""
-    graph = load_model(case.path, case.shape).graph
-    optimize(graph)
+    loaded = read_model(case.path, BuildConfig(shape=case.shape))
+    graph = loaded.graph
     known, others = case.samples(graph)
-    exact = answers(to_onnx(graph), graph, others())
+    exact = references(loaded, others())
     row: dict[str, float | str] = {}
     for column in columns:
+        if column in PEERS and is_quantized(graph):
+            row[column] = "quantized"
+            continue
         start = time.process_time()
         try:
             model = PEERS[column](graph, known) if column in PEERS else to_onnx(quantize(graph, known, EDGEC[column]).graph)
             taken = time.process_time() - start
-            found = answers(model, graph, others())
+            found = answers(model.SerializeToString(), graph, others())
         except (EdgecError, RuntimeError, ValueError, Fail) as error:
             row[column] = str(error).split(":")[-1].strip()[:12]
             continue
@@ -247,17 +250,25 @@ def by_nncf(graph: Graph, known: Feeds) -> onnx.ModelProto:
 PEERS: dict[str, Callable[[Graph, Feeds], onnx.ModelProto]] = {"onnxruntime": by_onnxruntime, "nncf": by_nncf}
 
 
-def answers(model: onnx.ModelProto, graph: Graph, feeds: Iterable[Feed]) -> list[np.ndarray]:
+def references(loaded: Model, feeds: Iterable[Feed]) -> list[np.ndarray]:
+    """What the model file answers, or the imported graph where ONNX Runtime misreads the file."""
+    model = to_onnx(loaded.original).SerializeToString() if loaded.misread else str(loaded.file)
+    constants = {} if loaded.misread else dict(loaded.fixed)
+    return answers(model, loaded.graph, ({**feed, **constants} for feed in feeds))
+
+
+def answers(model: str | bytes, graph: Graph, feeds: Iterable[Feed]) -> list[np.ndarray]:
     """Every output for all feeds, [samples, elements]."""
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
     found = [session.run(list(graph.outputs), one) for one in feeds]
     return [np.stack([np.asarray(one, np.float64).ravel() for one in output]) for output in zip(*found, strict=True)]
 
 
 def ratio(wanted: np.ndarray, got: np.ndarray) -> float:
-    return float(10 * np.log10(np.sum(wanted**2) / max(np.sum((wanted - got) ** 2), 1e-30)))
+    error = float(np.sum((wanted - got) ** 2))
+    return float(10 * np.log10(np.sum(wanted**2) / error)) if error else float("inf")
 
 
 def made_by(wanted: np.ndarray, got: np.ndarray) -> float:
