@@ -4,14 +4,15 @@ NNCF with its defaults, which gets a virtual environment of its own (benchmarks/
 
     python benchmarks/quantizers.py FOLDER [--only mobilenet ...] [--columns plain default ...] [--calibration 32] [--others 60]
 
-FOLDER holds the models and data sets that benchmarks/models.py names; a model that is missing gets no row. It may also be one that
-benchmarks/outside.py made, where samples lie beside each model, NAME.npz with `known` and `others`; of several inputs each is
-`known:INPUT` and `others:INPUT`. The keyword spotter hears the
-.wav files of vad_a/, which is not what it was trained on. The others quantize the same optimized float graph, ONNX Runtime as QDQ, per
-channel and by min-max. After a Softmax few doubtful samples make most of the error: measure on a thousand others where they cost little.
-`made by` says how many of the others make the error of edgec's default, as (sum of errors)^2 / sum of their squares: of ratios that three
-samples make, 3 dB more or less are luck. `agree` is the share of the others on which float and edgec's default name the same class; `CPU s`
-what edgec's default took, `fast s` and `high s` what its other efforts took.
+FOLDER holds the models and data sets that benchmarks/models.py and benchmarks/sound_and_text.py name; a model that is missing gets no row.
+It may also be one that benchmarks/outside.py made, where samples lie beside each model, NAME.npz with `known` and `others`; of several
+inputs each is `known:INPUT` and `others:INPUT`. The keyword spotters hear the .wav files of vad_a/, which is not what they were trained on.
+The others quantize the same optimized float graph, ONNX Runtime as QDQ, per channel and by min-max. A model that comes quantized is no work
+for them, and edgec leaves it as it is: `inf` says that all answers are those of the file. After a Softmax few doubtful samples make most of
+the error: measure on a thousand others where they cost little. `made by` says how many of the others make the error of edgec's default, as
+(sum of errors)^2 / sum of their squares: of ratios that three samples make, 3 dB more or less are luck. `agree` is the share of the others
+on which the file and edgec's default name the same class; `CPU s` what edgec's default took, `fast s` and `high s` what its other efforts
+took.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ import json
 import sys
 import tempfile
 import time
-import wave
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +34,10 @@ from nncf_peer import quantize_by_nncf
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
+from sound_and_text import SOURCES, Source
 
 from edgec.base.errors import EdgecError
+from edgec.base.part import Constant
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.pipeline.models import Model, read_model
@@ -48,12 +50,16 @@ Feeds = Callable[[], Iterable[Feed]]
 
 @dataclass(frozen=True)
 class Case:
-    """A model with the shapes that its dynamic inputs get, and its samples: of a graph, what calibrates and what is measured on."""
+    """A model with the shapes that its dynamic inputs get, and its samples: of a graph, what calibrates and what is measured on.
+
+    constant: inputs with one value.
+    """
 
     name: str
     path: Path
-    shape: dict[str, tuple[int, ...]]
+    shape: Mapping[str, Sequence[int]]
     samples: Callable[[Graph], tuple[Feeds, Feeds]]
+    constant: Mapping[str, Constant] = field(default_factory=dict)
 
 
 DEFAULT = QuantizeOptions()
@@ -73,14 +79,13 @@ SECONDS = {"default": "CPU s", "fast": "fast s", "high": "high s"}
 FIGURES = ("made by", "agree", *SECONDS.values())
 COLUMNS = ("onnxruntime", "nncf", *EDGEC)
 CLASSES = 2  # fewer numbers name no class
-HEAR = "kws_dscnn"
 
 
 def main() -> int:
     options = parse()
     print(f"{'model':<24}" + "".join(f"{name:>13}" for name in (*options.columns, *FIGURES)), flush=True)
     rows = {}
-    for case in (*subjects(options), *beside(options)):
+    for case in (*subjects(options), *sources(options), *beside(options)):
         rows[case.name] = measure(case, options.columns)
         print(
             f"{case.name:<24}" + "".join(f"{cell(rows[case.name].get(name)):>13}" for name in (*options.columns, *FIGURES)),
@@ -111,10 +116,23 @@ def asked(name: str, options: argparse.Namespace) -> bool:
 
 
 def subjects(options: argparse.Namespace) -> Iterator[Case]:
-    for subject in SUBJECTS:
+    others = {source.name for source in SOURCES}
+    for subject in [one for one in SUBJECTS if one.name not in others]:
         path = options.folder / f"{subject.name}.onnx"
         if path.exists() and asked(subject.name, options):
             yield Case(subject.name, path, pinned(path, subject.shape), lambda graph, one=subject: samples(one, graph, options))
+
+
+def sources(options: argparse.Namespace) -> Iterator[Case]:
+    for source in SOURCES:
+        path = options.folder / f"{source.name}.onnx"
+        if path.exists() and asked(source.name, options):
+            yield Case(source.name, path, source.shape, lambda graph, one=source: halves(one, options), source.constant)
+
+
+def halves(source: Source, options: argparse.Namespace) -> tuple[Feeds, Feeds]:
+    known, others = (list(source.samples(options.folder, half, count)) for half, count in enumerate((options.calibration, options.others)))
+    return (lambda: iter(known)), (lambda: iter(others))
 
 
 def beside(options: argparse.Namespace) -> Iterator[Case]:
@@ -144,7 +162,7 @@ def stored(pair: tuple[Feed, Feed], graph: Graph) -> tuple[Feeds, Feeds]:
 
 def measure(case: Case, columns: Iterable[str]) -> dict[str, float | str]:
     """The row of one model."""
-    loaded = read_model(case.path, BuildConfig(shape=case.shape))
+    loaded = read_model(case.path, BuildConfig(shape=case.shape, constant=case.constant))
     graph = loaded.graph
     known, others = case.samples(graph)
     exact = references(loaded, others())
@@ -180,12 +198,7 @@ def pinned(path: Path, shape: tuple[int, ...] | None) -> dict[str, tuple[int, ..
 
 def samples(subject: Subject, graph: Graph, options: argparse.Namespace) -> tuple[Feeds, Feeds]:
     """What calibrates, and what does not."""
-    name, wanted = graph.inputs[0], options.calibration + options.others
-    if subject.name == HEAR:
-        heard = list(spectra(options.folder / "vad_a", wanted))
-        return (lambda: iter({name: one} for one in heard[: options.calibration])), (
-            lambda: iter({name: one} for one in heard[options.calibration :])
-        )
+    name = graph.inputs[0]
     files = [subject.data] * 2 if subject.data else ["imagenet_calib.npz", "imagenet_eval.npz"]
     known, others = (np.load(options.folder / file)["x"] for file in files)
     known, others = known[: options.calibration], others[options.calibration if subject.data else 0 :][: options.others]
@@ -196,28 +209,6 @@ def samples(subject: Subject, graph: Graph, options: argparse.Namespace) -> tupl
             yield {name: subject.prepare(square.astype(np.uint8)).astype(np.float32)}
 
     return (lambda: prepared(known)), (lambda: prepared(others))
-
-
-def spectra(folder: Path, count: int) -> Iterator[np.ndarray]:
-    """Ten cepstral coefficients in each of 49 frames, of seconds spread over all recordings."""
-    files = sorted(folder.glob("*.wav"))
-    for serial in range(count):
-        with wave.open(str(files[serial % len(files)])) as opened:
-            audio = np.frombuffer(opened.readframes(opened.getnframes()), np.int16).astype(np.float32) / 32768
-        begin = (serial // len(files) * 16000) % max(1, len(audio) - 16000)
-        frames = np.stack([audio[begin + 320 * step :][:640] * np.hanning(640) for step in range(49)])
-        power = np.abs(np.fft.rfft(frames, 1024)) ** 2
-        edges = 700 * (10 ** (np.linspace(28, 2595 * np.log10(1 + 4000 / 700), 42) / 2595) - 1) / 16000 * 1024
-        bins = np.arange(513)
-        banks = np.stack(
-            [
-                np.clip(np.minimum((bins - a) / (b - a), (c - bins) / (c - b)), 0, 1)
-                for a, b, c in zip(edges, edges[1:], edges[2:], strict=False)
-            ]
-        )
-        energy = np.log(power @ banks.T + 1e-6)
-        turns = np.cos(np.pi / 40 * np.outer(np.arange(10), np.arange(40) + 0.5)) * (2 / 40) ** 0.5
-        yield (energy @ turns.T)[None, :, :, None].astype(np.float32)
 
 
 class Reader(CalibrationDataReader):  # type: ignore[misc]
