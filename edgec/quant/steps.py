@@ -31,7 +31,7 @@ SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
-    SHAPE: lambda options: options.shape_sums and options.goal is None,  # which may ask for 16 bits behind a function
+    SHAPE: lambda options: options.shape_sums,
     BEHIND: lambda options: options.equalize,
     SPLIT: lambda options: options.equalize,
     CORRECT: lambda options: options.correct_bias,
@@ -42,7 +42,7 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     TIGHT: lambda options: options.equalize,
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
-    MORE: lambda options: options.shape_sums and options.goal is None,
+    MORE: lambda options: options.shape_sums,
 }
 CHEAP = frozenset({CORRECT, BEHIND, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}

@@ -27,6 +27,7 @@ from tests.attention import vit
 from tests.nets import MODELS
 from tests.quant.small import Small, content, samples, sqnr
 from tests.quant.test_exact_rewrites import bounded_net, split_net
+from tests.quant.test_functions import shaped_thrice
 
 DEPTH, LOUD = 6, (2, 4)
 PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)
@@ -110,7 +111,7 @@ def test_a_transformer_whose_classes_all_change_keeps_the_two_layers_that_do_it(
 def test_what_was_decided_stays_decided() -> None:
     """Splits, factors and scales; and each layer that is kept is needed."""
     for graph in (bounded_net(64.0), split_net().graph):
-        plain = quantize(graph, samples(graph), QuantizeOptions(shape_sums=False))
+        plain = quantize(graph, samples(graph))
         goal = Goal(min_sqnr=min(plain.report.outputs.values()) + 3)
         done = quantize(graph, samples(graph), QuantizeOptions(goal=goal))
         report = done.report.goal
@@ -120,6 +121,21 @@ def test_what_was_decided_stays_decided() -> None:
         assert done.calibration["factors"] or done.calibration["splits"]
         assert all(plain.calibration["parameters"][value] == kept for value, kept in done.calibration["parameters"].items())
         assert content(apply_calibration(graph, done.calibration)) == content(done.graph)
+
+
+def test_functions_of_sums_are_kept_in_place_of_layers() -> None:
+    """A goal begins with what the same options give without one: its functions, factors and scales."""
+    graph, *_ = shaped_thrice("Swish", 64, 20.0)
+    plain = quantize(graph, samples(graph))
+    goal = Goal(min_sqnr=min(plain.report.outputs.values()) + 2)
+    done, tables = (quantize(graph, samples(graph), QuantizeOptions(goal=goal, shape_sums=shape)) for shape in (True, False))
+    assert plain.calibration["shaped"] and done.calibration["shaped"] == plain.calibration["shaped"]
+    kept = [one.report.goal["kept"] for one in (done, tables) if one.report.goal is not None]
+    assert 1 <= len(kept[0]) < len(kept[1]) and done.report.goal is not None and done.report.goal["after"]["sqnr"] >= goal.min_sqnr
+    assert sqnr(graph, done.graph, 64) > sqnr(graph, plain.graph, 64)
+    again = apply_calibration(graph, done.calibration)
+    verify(again)
+    assert content(again) == content(done.graph)
 
 
 def test_a_goal_that_holds_changes_nothing() -> None:
