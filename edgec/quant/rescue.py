@@ -1,7 +1,8 @@
 """A few layers in float32, or with 16 bits, where INT8 alone would hardly be the model and they cost next to nothing.
 
 A square root, a logarithm or a gate in 8 bits may ruin the answers of a network whose products all are good in them. Where the outputs
-are poor, the layers that edgec/quant/ranking.py puts first for the time that they take are tried, as for a goal: MOST of them, DEARER a run
+are poor, what is cheap is tried: ASKED groups of layers that edgec/quant/forecast.py puts first, each by itself. Where so much is lost,
+errors do not add up as they are foretold, so what each gains is measured, and those that gain most go together: MOST layers, DEARER a run
 with them, and only where the outputs gain WORTH. Costs are those of no target in particular, so that a model is the same on all of them.
 Whoever gives a goal, such as one of 0 dB, decides by that alone.
 """
@@ -18,14 +19,15 @@ from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Goal, Kept
 from edgec.quant.jury import Jury
 from edgec.quant.options import Progress
-from edgec.quant.ranking import by_time, ranked
-from edgec.quant.reach import expected, explained, lighter, search
+from edgec.quant.ranking import Names
+from edgec.quant.reach import explained, lighter
 from edgec.quant.tries import Tries, without
 from edgec.quant.twins import Twins
 from edgec.quant.widen import widened
 from edgec.records.diagnosis import LOW_SQNR, Diagnosis
 
 MOST = 8  # layers
+ASKED = 24  # groups of them
 DEARER = 1.05  # times as long as all in int8, as estimated
 WORTH, SHORT = 3.0, 0.5  # dB that they gain together; dB less that fewer of them may reach
 GOOD = 25.0  # dB that are enough
@@ -61,15 +63,30 @@ def rescue(
     if not before.sqnr < LOW_SQNR:  # nor where it is no number
         return calibration, None
     forecast = Forecast(*examined())
-    tries, whole = Tries(graph, calibration, jury, forecast, progress), forecast.latency(())
+    tries = Tries(graph, calibration, jury, forecast, progress)
     tries.known(frozenset(), before)
-    sets = [kept for kept in ranked(forecast, by_time) if len(kept) <= MOST and forecast.latency(kept) <= DEARER * whole]
-    most = tries(sets[-1]).sqnr if sets else before.sqnr
+    sets = grown(forecast, tries, before.sqnr)
+    kept = max(sets, key=lambda kept: tries(kept).sqnr, default=Names())
+    most = tries(kept).sqnr
     if not most >= before.sqnr + WORTH:
         return calibration, None
     goal = Goal(min_sqnr=min(most - SHORT, GOOD))
-    place = search(sets, goal, tries, expected(sets, forecast, goal, before))
-    found, wide = widened(lighter(sets[-1 if place is None else place], goal, tries, forecast), goal, tries, forecast)
+    found, wide = widened(lighter(kept, goal, tries, forecast), goal, tries, forecast)
     told = tuple(explained(name, found, wide, tries, forecast) for name in tries.ordered(found | wide))
-    dearer = forecast.latency(found, wide) / whole
+    dearer = forecast.latency(found, wide) / forecast.latency(())
     return without(graph, calibration, tries.ordered(found), tries.ordered(wide)), Rescue(before, tries(found, wide), told, dearer)
+
+
+def grown(forecast: Forecast, tries: Tries, before: float) -> list[Names]:
+    """Growing sets of cheap layers, those first that gain most by themselves. before: dB of the outputs with all in int8."""
+
+    def cheap(kept: Names) -> bool:
+        return len(kept) <= MOST and forecast.matrices(kept) > 0 and forecast.latency(kept) <= DEARER * forecast.latency(())
+
+    groups = [kept for kept in dict.fromkeys(map(forecast.needed, forecast.groups())) if kept and cheap(kept)]
+    asked = sorted(groups, key=lambda kept: (-forecast.gone(kept), forecast.latency(kept)))[:ASKED]
+    gains = {kept: tries(kept).sqnr - before for kept in asked}
+    found = [Names()]
+    for kept in sorted((kept for kept in asked if gains[kept] > 0), key=lambda kept: -gains[kept]):
+        found += [found[-1] | kept] if cheap(found[-1] | kept) and not kept <= found[-1] else []
+    return found[1:]
