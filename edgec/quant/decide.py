@@ -9,6 +9,8 @@ from glob import escape
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_floats, normalizations
 from edgec.quant.calibration import Calibration
@@ -21,7 +23,7 @@ from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
 from edgec.quant.statistics import SHARES, Extent, joined, measure_extents
-from edgec.quant.steps import Choice, places, search
+from edgec.quant.steps import PLAIN, Choice, places, search
 from edgec.quant.streams import channel_values
 from edgec.quant.thin import enough, turns_paid
 from edgec.quant.trial import Trial, Tried
@@ -33,6 +35,7 @@ ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all 
 JUDGES = 32  # samples at most that a trial runs
 
 
+Fitter = Callable[[Fit], Fitted]
 Pairs = Sequence[tuple[Collection[int], Collection[int]]]  # shares that are fitted to, and those that judge
 TURNS: Pairs = [((1, 2, 3), (0,)), ((0, 2, 3), (1,)), ((0, 1, 3), (2,))]  # what the usual one leaves
 
@@ -66,6 +69,10 @@ class SampleExtents:
     ends: dict[str, Extent]
     notes: tuple[str, ...]
 
+    def number(self, shares: Collection[int]) -> int:
+        """How many samples these shares have."""
+        return sum(self.counts[share] for share in shares)
+
 
 def measured(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> SampleExtents:
     """What all samples say at first; where a run is long, some of them decide the rest."""
@@ -91,17 +98,15 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     if layers:
         options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
     known = measured(graph, selection, samples, options)
-    samples, extents, counts, count = known.samples, known.extents, known.counts, sum(known.counts)
+    samples, extents, count = known.samples, known.extents, sum(known.counts)
     paid = TURNS[: turns_paid(graph, count, len(TURNS), options)]
 
     def fit(shares: Collection[int], options: QuantizeOptions) -> Fit:
-        count = sum(counts[share] for share in shares)
-        fitted = joined([extents[share] for share in shares]).items()
-        return Fit(graph, {value: extent.between(known.ends[value]) for value, extent in fitted}, part(samples, shares), count, options)
+        fitted = {value: extent.between(known.ends[value]) for value, extent in joined([extents[share] for share in shares]).items()}
+        return Fit(graph, fitted, part(samples, shares), known.number(shares), options)
 
     def trial(shares: Collection[int]) -> Trial:
-        count = sum(counts[share] for share in shares)
-        return Trial(graph, some(part(samples, shares), count), min(count, JUDGES), options.progress)
+        return Trial(graph, some(part(samples, shares), known.number(shares)), min(known.number(shares), JUDGES), options.progress)
 
     def folds(pairs: Pairs, options: QuantizeOptions) -> Folds:
         return Folds([(fit(fitted, options), trial(held)) for fitted, held in pairs], options.progress)
@@ -120,7 +125,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
     choice = judged.first.effective(choice)
     held = shares_of(count)[0][1]
-    apart = len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
+    apart = len(judged) == 1 and known.number(held) >= ALONE
     more = len(judged) == 1 and count > 1  # samples could judge
     certain = not any(choice.values()) or (more and stands(choice, once, SURE if apart else PLAINLY))
     if not certain:
@@ -134,19 +139,40 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     high, few = options.effort == "high", len(judged) > 1 or (more and not apart)
     every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged
     evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
-    fitted = fitter(graph, choice, evened, sorted(kept) if options is wholly else ())
+    floats, whole_fit = sorted(kept) if options is wholly else (), partial(fit, range(SHARES), options)
+    fitted = fitter(graph, choice, evened, floats)
     # a quarter of few samples would take luck for a gain
     before, levers = usual_levers(graph, options) if apart else (), LEVERS if high else ()
     turned = (folds([pair], options) for pair in TURNS if more and not apart)
     apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if levers or before else []
-    usual = fitted(fit(range(SHARES), options) if every else judged.first)
-    of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None
+    usual = least_harmful(graph, fitted, whole_fit, judged, trial(range(SHARES)), floats) if every else fitted(judged.first)
+    of_all = (lambda: usual if every else fitted(whole_fit())) if few else None
     final, more_steps = with_levers(graph, apiece, usual, of_all, options, before, levers)
     held = held if apart else range(SHARES)
-    return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
+    return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), known.number(held), apart, kept)
 
 
-def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Callable[[Fit], Fitted]:
+def least_harmful(
+    graph: Graph, fitted: Fitter, whole: Callable[[], Fit], folds: Folds, trial: Trial, floats: Collection[str]
+) -> Fitted:  # fmt: skip
+    """What is fitted to all samples, unless plain min-max is better by all of them together: then the best of all, folds included.
+
+    Where a few samples are far louder than the others, what follows from one more of them may be nothing like what was judged.
+    """
+
+    def lost(one: Fitted) -> float:
+        return float(scored([trial(one.calibration)]).shares.sum())
+
+    found = [fitted(whole()), fitter(graph, PLAIN, (), floats)(whole())]
+    errors = list(map(lost, found))
+    if not errors[1] < errors[0]:
+        return found[0]
+    found += [fitted(fit) for fit, _ in folds.pairs]
+    errors += map(lost, found[2:])
+    return found[int(np.argmin(errors))]
+
+
+def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Fitter:
     """Makes of a fit what follows from `choice`, with these nodes in float besides. evened: what else may be chosen, see Start."""
 
     def finish(found: Calibration) -> Calibration:

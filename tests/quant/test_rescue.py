@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
+from edgec.quant.apply import apply
+from edgec.quant.calibration_file import read_calibration
+from edgec.quant.diagnose import examine
+from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Kept
-from edgec.quant.rescue import WORTH, Rescue
+from edgec.quant.ranking import Names
+from edgec.quant.rescue import DEARER, MOST, WORTH, Rescue, grown
+from edgec.quant.twins import twins_of
 from edgec.records.diagnosis import LOW_SQNR
 from tests.quant.small import Small, content, net, samples, sqnr
 from tests.quant.test_goal import chain
@@ -70,6 +77,24 @@ def test_good_answers_stay_as_they_are() -> None:
     assert content(quantize(graph, samples(graph, 16)).graph) == content(
         quantize(graph, samples(graph, 16), QuantizeOptions(rescue=False)).graph
     )
+
+
+def test_what_gains_most_by_itself_comes_first_whatever_was_foretold() -> None:
+    """And only what is cheap is tried: the last of those that are foretold to gain anything may be what does."""
+    graph = decibels()
+    calibration = read_calibration(quantize(graph, spread(graph), QuantizeOptions(rescue=False)).calibration, graph)
+    twins = twins_of(graph, apply(graph, calibration), calibration)
+    forecast, whole, asked = Forecast(twins, examine(twins, spread(graph))), {}, list[Names]()
+
+    def tries(kept: Names) -> Accuracy:
+        asked.append(kept)
+        return Accuracy(whole.setdefault(kept, 5.0 + len(whole)))
+
+    sets = grown(forecast, tries, 5.0)  # type: ignore[arg-type]
+    assert len(asked) >= 3 and all(forecast.latency(kept) <= DEARER * forecast.latency(()) for kept in [*asked, *sets])
+    assert sets[0] == asked[-1] and asked[0] != asked[-1]
+    assert all(one < other for one, other in pairwise(sets)) and len(sets[-1]) <= MOST
+    assert [forecast.gone(kept) for kept in asked] == sorted((forecast.gone(kept) for kept in asked), reverse=True)
 
 
 def test_a_remark_names_a_few_of_many() -> None:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
+from edgec.quant.coverage import select
+from edgec.quant.decide import Folds, least_harmful, measured
+from edgec.quant.fit import Fit
+from edgec.quant.fitted import Fitted
 from edgec.quant.options import Sample
 from edgec.quant.scores import Score, certainty
+from edgec.quant.statistics import joined
 from edgec.quant.steps import CORRECT, OBSERVE, PLAIN, ROUND, Choice
+from edgec.quant.trial import Trial
 from edgec.quant.verdict import EVEN, PLAINLY, SURE, stands, verdict
-from tests.quant.small import Small, samples, score_of, sqnr
+from tests.quant.small import Small, net, samples, score_of, sqnr
 
 COUNT = 32
 BOTH: Choice = {ROUND: frozenset({"a"}), OBSERVE: frozenset({"b"})}
@@ -166,3 +173,23 @@ def test_what_is_certain_stays_as_it_was_judged() -> None:
     graph = small.done(small.conv(value, 4, 1))
     found = quantize(graph, samples(graph, 40))
     assert any(step["taken"] for step in found.report.steps) and found.calibration["samples"] == 30
+
+
+@pytest.mark.parametrize(("spoilt", "count", "corrected"), [((), 16, True), ((16,), 12, True), ((16, 12), 16, False)])
+def test_what_spoils_all_samples_together_is_not_taken(spoilt: Sequence[int], count: int, corrected: bool) -> None:
+    """Of what follows from all samples, from a part of them and from plain min-max. spoilt: fitted to so many the biases are wrong."""
+    graph = net("resnet")
+    known = measured(graph, select(graph), samples(graph, 16), QuantizeOptions())
+
+    def fit(shares: Sequence[int] = range(4)) -> Fit:
+        return Fit(graph, joined([known.extents[share] for share in shares]), known.samples, known.number(shares), QuantizeOptions())
+
+    def fitted(fit: Fit) -> Fitted:
+        found = fit.calibration({CORRECT: frozenset(fit.candidates(CORRECT, PLAIN))})
+        wrong = {name: replace(one, shift=one.shift + 9) for name, one in found.weights.items() if one.shift is not None}
+        return Fitted(replace(found, weights=found.weights | wrong) if fit.count in spoilt else found, fit.samples, fit.count)
+
+    trial = Trial(graph, known.samples, 16, None)
+    chosen = least_harmful(graph, fitted, fit, Folds([(fit((0, 1, 2)), trial)], None), trial, ())
+    assert chosen.count == count
+    assert any(one.shift is not None for one in chosen.calibration.weights.values()) == corrected
