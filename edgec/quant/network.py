@@ -15,7 +15,7 @@ from edgec.quant.calibration_file import read_calibration
 from edgec.quant.carried import carried
 from edgec.quant.coverage import select
 from edgec.quant.culprit import culprit
-from edgec.quant.decide import JUDGES, calibrate, some
+from edgec.quant.decide import calibrate, some
 from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.goal import Accuracy, Goal, Kept
 from edgec.quant.jury import Jury, class_scores
@@ -78,7 +78,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     if options.goal is not None:
         calibration, goal = reach(graph, calibration, options.goal, jury(), options.costs, options.progress)
     elif options.rescue and options.effort != "fast":
-        calibration, rescued = rescue(graph, calibration, jury(most=JUDGES), examined, options.progress)
+        calibration, rescued = rescue(graph, calibration, jury, examined, options.progress)
     quantized = apply(graph, calibration)
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
     notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
+from edgec.quant.decide import JUDGES
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Goal, Kept
 from edgec.quant.jury import Jury
@@ -27,7 +28,7 @@ from edgec.quant.widen import widened
 from edgec.records.diagnosis import LOW_SQNR, Diagnosis
 
 MOST = 8  # layers
-ASKED = 24  # groups of them
+ASKED, HEARD = 24, 8  # groups of them, each by so many samples
 DEARER = 1.05  # times as long as all in int8, as estimated
 WORTH, SHORT = 3.0, 0.5  # dB that they gain together; dB less that fewer of them may reach
 GOOD = 25.0  # dB that are enough
@@ -53,19 +54,24 @@ class Rescue:
 
 
 def rescue(
-    graph: Graph, calibration: Calibration, jury: Jury, examined: Callable[[], tuple[Twins, Diagnosis]], progress: Progress | None
+    graph: Graph,
+    calibration: Calibration,
+    jury: Callable[[int], Jury],
+    examined: Callable[[], tuple[Twins, Diagnosis]],
+    progress: Progress | None,
 ) -> tuple[Calibration, Rescue | None]:
     """The calibration with what is kept; as it is, and None, where the outputs are not poor or nothing cheap helps them.
 
-    examined: the network as the calibration makes it, and what it loses where.
+    jury: of so many samples; examined: the network as the calibration makes it, and what it loses where.
     """
-    before = jury(apply(graph, calibration))
+    whole = jury(JUDGES)
+    before = whole(apply(graph, calibration))
     if not before.sqnr < LOW_SQNR:  # nor where it is no number
         return calibration, None
     forecast = Forecast(*examined())
-    tries = Tries(graph, calibration, jury, forecast, progress)
-    tries.known(frozenset(), before)
-    sets = grown(forecast, tries, before.sqnr)
+    tries, few = (Tries(graph, calibration, judge, forecast, progress) for judge in (whole, jury(HEARD)))
+    tries.known(Names(), before)
+    sets = grown(forecast, few)
     kept = max(sets, key=lambda kept: tries(kept).sqnr, default=Names())
     most = tries(kept).sqnr
     if not most >= before.sqnr + WORTH:
@@ -77,14 +83,15 @@ def rescue(
     return without(graph, calibration, tries.ordered(found), tries.ordered(wide)), Rescue(before, tries(found, wide), told, dearer)
 
 
-def grown(forecast: Forecast, tries: Tries, before: float) -> list[Names]:
-    """Growing sets of cheap layers, those first that gain most by themselves. before: dB of the outputs with all in int8."""
+def grown(forecast: Forecast, tries: Tries) -> list[Names]:
+    """Growing sets of cheap layers, those first that gain most by themselves."""
 
     def cheap(kept: Names) -> bool:
         return len(kept) <= MOST and forecast.matrices(kept) > 0 and forecast.latency(kept) <= DEARER * forecast.latency(())
 
     groups = [kept for kept in dict.fromkeys(map(forecast.needed, forecast.groups())) if kept and cheap(kept)]
     asked = sorted(groups, key=lambda kept: (-forecast.gone(kept), forecast.latency(kept)))[:ASKED]
+    before = tries(Names()).sqnr
     gains = {kept: tries(kept).sqnr - before for kept in asked}
     found = [Names()]
     for kept in sorted((kept for kept in asked if gains[kept] > 0), key=lambda kept: -gains[kept]):
