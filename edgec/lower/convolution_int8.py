@@ -90,10 +90,16 @@ def float_codes(lowering: Lowering, operator: DotProduct, product: Product) -> V
 def _layer(operator: DotProduct, product: Product) -> ConvolutionLayer:
     arranged = product.arrange(operator.weights.steps)
     multipliers = product.vector(operator.multipliers).astype(np.float32)
-    converts = operator.tail is None or operator.function is not None or bool((multipliers < 1).all())
+    converts = operator.tail is None or operator.function is not None or _fits(operator, product, arranged, multipliers)
     if operator.behind is not None:
         multipliers = np.stack([multipliers, product.vector(operator.behind)])
     return ConvolutionLayer(arranged, product.vector(operator.bias), multipliers, is_narrow(arranged) and converts)
+
+
+def _fits(operator: DotProduct, product: Product, steps: np.ndarray, multipliers: np.ndarray) -> bool:
+    """Whether no sum times its multiplier leaves 32 bits, with a bit to spare for a zero point and what rounding adds."""
+    sums = np.abs(product.vector(operator.bias)) + np.abs(steps).sum(axis=(2, 3), dtype=np.int64) * operator.operands[0].grid.most
+    return bool((sums * multipliers.astype(np.float64) < 2.0**30).all() or (multipliers < 1).all())
 
 
 def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: ConvolutionLayer, x: tuple[Value, Pixels]) -> Value:

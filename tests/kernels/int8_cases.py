@@ -124,11 +124,12 @@ def activations(random: np.random.Generator, dtype: type, count: int) -> np.ndar
 
 
 def scales(random: np.random.Generator, acc: np.ndarray) -> np.ndarray:
-    """Per channel: so that sums meet the whole range, ties (powers of two) and both clamps."""
+    """Per channel: so that sums meet the whole range, ties (powers of two) and both clamps; and at times so that one leaves it by far."""
     spread = np.abs(acc).reshape(-1, acc.shape[-1]).max(axis=0) + 1
     scale = (random.uniform(20, 400, acc.shape[-1]) / spread).astype(np.float32)
     ties = np.exp2(np.rint(np.log2(scale))).astype(np.float32)
-    return np.where(random.random(acc.shape[-1]) < 0.4, ties, scale).astype(np.float32)
+    far = (random.random(acc.shape[-1]) < 0.1) & (random.random() < 0.2)
+    return np.where(far, 2.0**29 / spread, np.where(random.random(acc.shape[-1]) < 0.4, ties, scale)).astype(np.float32)
 
 
 def stored(y: np.ndarray, window: Window, channels: int) -> tuple[np.ndarray, np.ndarray]:

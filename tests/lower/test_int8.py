@@ -103,9 +103,11 @@ def test_weights_that_the_fast_kernels_cannot_take(target: Any, x_dtype: Any) ->
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_sums_whose_scale_could_take_them_beyond_32_bits(target: Any) -> None:
-    """The fast kernels convert them without a bound: a scale of 1 is the least that they do not take."""
+    """The fast kernels convert them without a bound: they take a scale that takes no sum, of 36 or 9 weights, beyond half of that."""
     x, w = random_q(np.random.default_rng(0), (1, 4, 5, 5), np.uint8), np.ones((16, 4, 3, 3), np.int8)
-    for scale, groups, expected in ((1.0, 1, ConvInt8Any), (0.5, 1, ConvInt8), (1.0, 4, ConvInt8Any), (0.5, 4, DepthwiseInt8)):
+    dense, deep = ((0.5, 1.5, 2.0**16), 2.0**17), ((0.5, 1.5, 2.0**18), 2.0**19)
+    rows = [(scale, groups, kind) for (fast, _), groups, kind in ((dense, 1, ConvInt8), (deep, 4, DepthwiseInt8)) for scale in fast]
+    for scale, groups, expected in (*rows, (dense[1], 1, ConvInt8Any), (deep[1], 4, ConvInt8Any)):
         b = Builder()
         weights = b.dequantize(b.const(w[:4, :1] if groups > 1 else w), scale, np.int8(0))
         out = b.quantize(b.op("Conv", b.dequantize("x", 1.0, np.uint8(5)), weights, group=groups), 1.0, np.uint8(10))
