@@ -18,7 +18,7 @@ from edgec.quant import Quantized, Samples
 
 COMPARED = 10  # samples: a handful tells a wrong scale from a right one
 FOLLOWED = 50  # samples of a stream, from its start: what is wrong with a state grows
-APART = 3.0  # dB between two measures of one output on other samples
+APART = 10.0  # dB between two measures of one output; those on other samples may well differ by half of it
 BEST = 200.0  # dB, stands for no difference at all
 Tell = Callable[[int, int], None]
 
