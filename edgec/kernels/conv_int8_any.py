@@ -1,4 +1,4 @@
-"""Convolutions of codes with weights outside of [-127, 127], or with a zero point."""
+"""Convolutions of codes with weights that the fast kernels do not take: outside of int8, or of -128 more than once in a channel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edgec.program.program import Pointer
 
 @dataclass(frozen=True)
 class ConvInt8Any(Arguments):
-    """ConvInt8 for weights outside [-127, 127] or with a zero point: weights int16 [out_channel][tap][in_channel], w - z_w.
+    """ConvInt8 for any weights of 8 bits less a zero point: weights int16 [out_channel][tap][in_channel], w - z_w.
 
     Scalar and exact; bias: int32 [out channels], *without* the zero_x correction. No residual, no reading past a pixel.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.integer.dot_product import is_narrow
+from edgec.integer.dot_product import fits_int8, is_narrow
 from edgec.integer.operators import DotProduct, Operand, Sum, Tail
 from edgec.integer.tails import sole_reader
 from edgec.ir.graph import Node
@@ -93,7 +93,15 @@ def _layer(operator: DotProduct, product: Product) -> ConvolutionLayer:
     converts = operator.tail is None or operator.function is not None or _fits(operator, product, arranged, multipliers)
     if operator.behind is not None:
         multipliers = np.stack([multipliers, product.vector(operator.behind)])
-    return ConvolutionLayer(arranged, product.vector(operator.bias), multipliers, is_narrow(arranged) and converts)
+    return ConvolutionLayer(arranged, product.vector(operator.bias), multipliers, fits_kernels(arranged) and converts)
+
+
+def fits_kernels(steps: np.ndarray) -> bool:
+    """Whether fast kernels may take weights [group][out][tap][in]: of two products that one adds in 16 bits only one may be of -128.
+
+    What other tools quantize has one in about every other channel, at the weight of the largest magnitude.
+    """
+    return is_narrow(steps) or (fits_int8(steps) and bool(((steps == -128).sum(axis=(2, 3)) <= 1).all()))
 
 
 def _fits(operator: DotProduct, product: Product, steps: np.ndarray, multipliers: np.ndarray) -> bool:

@@ -123,6 +123,12 @@ def activations(random: np.random.Generator, dtype: type, count: int) -> np.ndar
     return random.integers(info.min, info.max + 1, count).astype(dtype)
 
 
+def lone_least(random: np.random.Generator, weights: np.ndarray) -> None:
+    """At times one of each channel's weights [channels, terms] becomes -128, in place: two products of it are not added in 16 bits."""
+    if weights.shape[1] and random.random() < 0.3:
+        weights[np.arange(len(weights)), random.integers(0, weights.shape[1], len(weights))] = -128
+
+
 def scales(random: np.random.Generator, acc: np.ndarray) -> np.ndarray:
     """Per channel: so that sums meet the whole range, ties (powers of two) and both clamps; and at times so that one leaves it by far."""
     spread = np.abs(acc).reshape(-1, acc.shape[-1]).max(axis=0) + 1
@@ -182,6 +188,7 @@ def _sums(
         w = np.where(w < 0, -127, 127).astype(np.int8)
     if extreme:
         w[:] = np.where(extreme[1], 127, -127)[:, None]
+    lone_least(random, w.reshape(groups * co, -1))
     bias = random.integers(-largest_bias, largest_bias, (groups, co))
     pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
     acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
@@ -368,6 +375,7 @@ def depthwise_case(
     w = random.integers(-127, 128, (taps, channels)).astype(np.int8)
     if random.random() < 0.3:
         w = np.where(w < 0, -127, 127).astype(np.int8)
+    lone_least(random, w.T)
     largest = 5000 if op or random.random() < 0.8 else 2**24  # sums that floats cannot count, too
     largest = edge_of_floats(random, taps) if relu else largest
     bias = random.integers(-largest, largest, channels)
