@@ -14,7 +14,6 @@ from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run
 from tests.kernels.windows import in_count, out_count, pixels, splits, stride_of, window
 
-
 # Where the last vector of a pixel's channels is part of one, or begins within the vector before it
 EDGES = (LANES // 2 - 1, LANES // 2, LANES - 1, LANES, LANES + 1, 2 * LANES - 1, 4 * LANES - 1, 4 * LANES + 1, 5 * LANES - 1)
 
