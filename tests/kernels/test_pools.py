@@ -8,15 +8,21 @@ import numpy as np
 import pytest
 
 from edgec.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8
+from edgec.program.arguments import LANES
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run
 from tests.kernels.windows import in_count, out_count, pixels, splits, stride_of, window
 
+# Where the last vector of a pixel's channels is part of one, or begins within the vector before it
+EDGES = (LANES // 2 - 1, LANES // 2, LANES - 1, LANES, LANES + 1, 2 * LANES - 1, 4 * LANES - 1, 4 * LANES + 1, 5 * LANES - 1)
 
-def random_pool(kind: type, seed: int, signed: bool) -> Case:
+
+def random_pool(kind: type, seed: int, signed: bool, channels: int = 0) -> Case:
+    """channels: 0 for any number of them."""
     rng = np.random.default_rng(seed)
-    channels = int(rng.choice((1, 3, 16, 64, 70, int(rng.integers(1, 150)))))
+    drawn = int(rng.choice((1, 3, 16, 64, 70, int(rng.integers(1, 150)))))
+    channels = channels or drawn
     in_stride, out_stride = stride_of(rng, channels), stride_of(rng, channels)
     w = window(rng, in_stride, out_stride, pool=True, square=seed % 3 == 0)
     x, y = pixels(rng, in_count(w), channels, in_stride), pixels(rng, out_count(w), channels, out_stride)
@@ -85,6 +91,7 @@ MEANINGS = {PoolMaxFloat: max_float, PoolMaxInt8: max_int8, PoolAverageFloat: av
 @pytest.mark.parametrize("build", BUILDS, ids=str)
 def test_random_cases(build: Build, shared: Path) -> None:
     cases = [random_pool(kind, seed, build.signed) for kind in MEANINGS for seed in range(60)]
+    cases += [random_pool(kind, seed, build.signed, channels) for kind in MEANINGS for channels in EDGES for seed in range(60, 72)]
     for case, got in zip(cases, run(build, cases, shared), strict=True):
         want = expected(case.arguments)
         same = (got.view(f"u{got.itemsize}") == want.view(f"u{got.itemsize}")) | ((got != got) & (want != want))

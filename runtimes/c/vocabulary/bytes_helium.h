@@ -6,3 +6,6 @@ INLINE void bytes_store(activation *p, bytes_t v) { vstrbq_s8(p, v); }
 INLINE bytes_t bytes_splat(activation q) { return vdupq_n_s8(q); }
 INLINE bytes_t bytes_max(bytes_t v, bytes_t w) { return vmaxq_s8(v, w); }
 INLINE bytes_t bytes_min(bytes_t v, bytes_t w) { return vminq_s8(v, w); }
+
+INLINE bytes_t bytes_load_part(const activation *p, int32_t n) { return vldrbq_z_s8(p, vctp8q((uint32_t)n)); }
+INLINE void bytes_store_part(activation *p, bytes_t v, int32_t n) { vstrbq_p_s8(p, v, vctp8q((uint32_t)n)); }

@@ -6,6 +6,11 @@ INLINE void bytes_store(activation *p, bytes_t v) { vst1q_s8(p, v); }
 INLINE bytes_t bytes_splat(activation q) { return vdupq_n_s8(q); }
 INLINE bytes_t bytes_max(bytes_t v, bytes_t w) { return vmaxq_s8(v, w); }
 INLINE bytes_t bytes_min(bytes_t v, bytes_t w) { return vminq_s8(v, w); }
+INLINE bytes_t bytes_load_part(const activation *p, int32_t n) { return vcombine_s8(vld1_s8(p), vld1_s8(p + n - 8)); }
+INLINE void bytes_store_part(activation *p, bytes_t v, int32_t n) {
+    vst1_s8(p, vget_low_s8(v));
+    vst1_s8(p + n - 8, vget_high_s8(v));
+}
 
 /* Four that follow one another. */
 #if defined(__aarch64__) && defined(__GNUC__) /* by one instruction */
