@@ -2,39 +2,52 @@
 
 gcc 12 turns a read that depends on a mask into AVX2's masked read. Where the mask advances by another step than what is read, as in Where
 with a mask for several rows, it reads at the mask's step: other numbers. What is always read needs no mask.
+
+Of `v < 0 ? slope[i] * v : v` compilers would keep the read behind a jump, and make no vectors of the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from edgec.program.expr import BOOL, Binary, Expr, Load, Select, Unary
-from edgec.program.walk import children, walk
+from edgec.program.expr import BOOL, Binary, Expr, Load, Select, Unary, Var
+from edgec.program.program import Declare, Statement
+from edgec.program.walk import children, distinct
 
 
-def early_reads(roots: Iterable[Expr]) -> list[Load]:
-    """Reads that only a branch of such a choice has, and whose place is inside of the buffer whatever is chosen."""
+def early_reads(roots: Iterable[Expr], data: Collection[str] = (), mutable: Collection[str] = ()) -> list[Load]:
+    """Reads that only a branch of such a choice has, and whose place is inside of the buffer whatever is chosen.
+
+    data: the variables that hold what was read. mutable: those that hold anything.
+    """
     always, chosen = list[Load](), list[Load]()
     for root in roots:
-        for item, is_chosen in _reads(root, False):
+        for item, is_chosen in _reads(root, False, frozenset(data), frozenset(mutable)):
             (chosen if is_chosen else always).append(item)
     return [item for item in dict.fromkeys(chosen) if item not in always]
 
 
-def _reads(item: Expr, is_chosen: bool) -> Iterator[tuple[Load, bool]]:
+def data_of(item: Statement, data: frozenset[str]) -> frozenset[str]:
+    """The variables that hold what was read, behind a statement."""
+    if not isinstance(item, Declare) or item.mutable or not _has_load(item.value, data):
+        return data
+    return data | {item.var.name}
+
+
+def _reads(item: Expr, is_chosen: bool, data: frozenset[str], mutable: frozenset[str]) -> Iterator[tuple[Load, bool]]:
     if isinstance(item, Select):
-        yield from _reads(item.condition, is_chosen)
-        if all(map(_has_load, _tests(item.condition))):  # else it may keep the place inside
-            yield from _reads(item.a, True)
-            yield from _reads(item.b, True)
+        yield from _reads(item.condition, is_chosen, data, mutable)
+        if all(_has_load(test, data) for test in _tests(item.condition)):  # else it may keep the place inside
+            yield from _reads(item.a, True, data, mutable)
+            yield from _reads(item.b, True, data, mutable)
     elif isinstance(item, Load):
-        if not _has_load(item.index):  # else what chooses may be what the place is
+        if not _has_load(item.index, data | mutable):  # else what chooses may be what the place is
             yield item, is_chosen
     elif _is_logical(item):
-        yield from _reads(children(item)[0], is_chosen)
+        yield from _reads(children(item)[0], is_chosen, data, mutable)
     else:
         for child in children(item):
-            yield from _reads(child, is_chosen)
+            yield from _reads(child, is_chosen, data, mutable)
 
 
 def _tests(condition: Expr) -> Iterator[Expr]:
@@ -51,5 +64,5 @@ def _is_logical(item: Expr) -> bool:
     return isinstance(item, Binary) and item.a.dtype is BOOL and item.op in ("and", "or")
 
 
-def _has_load(item: Expr) -> bool:
-    return any(isinstance(part, Load) for part in walk(item))
+def _has_load(item: Expr, data: frozenset[str]) -> bool:
+    return any(isinstance(part, Load) or (isinstance(part, Var) and part.name in data) for part in distinct([item]))

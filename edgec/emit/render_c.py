@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from edgec.emit.bounded import nearest_of
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
-from edgec.emit.early import early_reads
+from edgec.emit.early import data_of, early_reads
 from edgec.emit.half_planes import half_planes
 from edgec.emit.look_ups import LookUpNest, look_ups
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, of_type, range_of
@@ -67,6 +67,7 @@ class Scope:
     tables: frozenset[str] = frozenset()  # constants with an entry for every code
     ranges: Known = field(default_factory=lambda: NOTHING)  # of the loops' variables
     shared: dict[Expr, str] = field(default_factory=dict)
+    data: frozenset[str] = frozenset()  # variables that hold what was read
 
     def block(self) -> Scope:
         """The scope of an inner block: names given there end with it."""
@@ -242,14 +243,14 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int = 1)
         for part in _common(item, scope):
             text = render(part, scope)
             yield f"{pad}const int32_t {scope.name(part)} = {text};"
-        reading = scope.block()
-        for read in early_reads(part for part in expressions(item) if part not in scope.shared):
+        reading = scope.block()  # another statement's may differ, and gets other names
+        for read in early_reads((part for part in expressions(item) if part not in scope.shared), scope.data, scope.mutable):
             if read not in scope.shared:
                 value = identifier("value", scope.taken | set(reading.shared.values()))
                 yield f"{pad}const {scalar_type(read.dtype)} {value} = {render(read, scope)};"
                 reading.shared[read] = value
-                scope = replace(scope, taken=scope.taken | {value})  # another statement's may differ, and gets another name
         yield pad + _simple(item, reading)
+        scope = replace(scope, taken=scope.taken | set(reading.shared.values()), data=data_of(item, scope.data))
 
 
 def render_loop(loop: For, start: str, end: str, scope: Scope, depth: int) -> Iterator[str]:

@@ -11,6 +11,7 @@ from edgec.schedule.gpu.shading import shading
 from edgec.schedule.loop_blocks import with_blocks
 from edgec.schedule.loop_fusion import with_fused_loops
 from edgec.schedule.loop_kernels import with_kernels
+from edgec.schedule.loop_pieces import with_pieces
 from edgec.schedule.packing import packed
 from edgec.schedule.walks import with_walks
 from edgec.targets import Target
@@ -23,7 +24,7 @@ def schedule(program: Program, target: Target, tuned: Choices = UNTUNED) -> Prog
     """
     program = with_kernels(program, target)
     if not target.gpu:
-        program = with_blocks(with_fused_loops(program))
+        program = with_pieces(with_blocks(with_fused_loops(program)))
     calls = [scheduled(call, target, tuned) if isinstance(call, TemplateCall) else call for call in program.calls]
     if target.gpu and not program.sizes:
         calls = [shaded(call) if isinstance(call, TemplateCall) else call for call in calls]

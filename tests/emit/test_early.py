@@ -11,14 +11,16 @@ from onnx import parser
 import edgec
 from edgec.emit.early import early_reads
 from edgec.emit.render_c import Scope, render_statements
-from edgec.program.expr import BOOL, FLOAT, INT, Binary, Expr, Load, const, load, logical, select, var
-from edgec.program.program import For, Store
+from edgec.program.expr import BOOL, FLOAT, INT, Binary, Expr, Load, cast, const, load, logical, select, var
+from edgec.program.program import Declare, For, Store
 
 i, j = var("i"), var("j")
 READ, MASK = load("t", i, FLOAT), load("m", j, FLOAT)
 CHOSEN, INSIDE = Binary(BOOL, "lt", MASK, const(1.0, FLOAT)), Binary(BOOL, "le", const(2), i)
 ZERO = const(0.0, FLOAT)
 AT = load("places", j, INT)
+V, SLOPE = var("v", FLOAT), load("slope", j, FLOAT)
+BELOW = Binary(BOOL, "lt", V, ZERO)
 
 CASES: list[tuple[str, Expr, list[Expr]]] = [
     ("a mask", select(CHOSEN, READ, ZERO), [READ]),
@@ -27,13 +29,31 @@ CASES: list[tuple[str, Expr, list[Expr]]] = [
     ("a place that is kept inside", select(INSIDE, load("t", i - 2, FLOAT), ZERO), []),
     ("a mask and a place that is kept inside", select(logical("and", INSIDE, CHOSEN), load("t", i - 2, FLOAT), ZERO), []),
     ("a place that is kept inside, behind a mask", select(CHOSEN, select(INSIDE, load("t", i - 2, FLOAT), ZERO), ZERO), []),
+    ("what a variable chooses", select(BELOW, SLOPE * V, V), [SLOPE]),
+    ("choices in each other", select(BELOW, SLOPE, select(CHOSEN, READ, ZERO)), [SLOPE, MASK, READ]),
+    ("a variable that is no data", select(Binary(BOOL, "lt", var("w", FLOAT), ZERO), SLOPE * V, V), []),
+    ("a place that changes", select(BELOW, load("t", var("m"), FLOAT) * V, V), []),
+    ("a place that a variable has", select(BELOW, load("t", var("at"), FLOAT), V), []),
+    ("a place that is kept inside, for a variable", select(INSIDE, load("t", i - 2, FLOAT) * V, ZERO), []),
     ("a place that is read", select(Binary(BOOL, "lt", AT, const(9)), load("t", AT, FLOAT), ZERO), []),
 ]
 
 
 @pytest.mark.parametrize(("choice", "found"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_which(choice: Expr, found: list[Load]) -> None:
-    assert early_reads([choice]) == found
+    assert early_reads([choice], {"v", "at"}, {"m"}) == found
+
+
+def test_what_is_read_chooses_by_its_name() -> None:
+    product, scope = select(BELOW, SLOPE * V, V), Scope({"t": "in", "slope": "table"})
+    text = list(render_statements((For(i, const(2), (Declare(V, READ), Store("t", i, product))),), scope))
+    assert [line.strip() for line in text[1:-1]] == [
+        "const float v = in[i];",
+        "const float value = table[j];",
+        "in[i] = v < 0.0f ? value * v : v;",
+    ]
+    free = For(i, const(2), (Declare(V, cast(i, FLOAT)), Store("t", i, product)))  # a number of the loop may keep places inside
+    assert "in[i] = v < 0.0f ? table[j] * v : v;" in "\n".join(render_statements((free,), scope))
 
 
 def test_names_are_new_in_each_statement() -> None:
