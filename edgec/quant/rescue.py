@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgec.ir.graph import Graph
-from edgec.quant.advice import POOR
 from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.decide import JUDGES
@@ -26,7 +25,7 @@ from edgec.quant.reach import explained, lighter
 from edgec.quant.tries import Tries, without
 from edgec.quant.twins import Twins
 from edgec.quant.widen import widened
-from edgec.records.diagnosis import Diagnosis
+from edgec.records.diagnosis import LOW_SQNR, Diagnosis
 
 MOST = 8  # layers
 ASKED, HEARD = 24, 8  # groups of them, each by so many samples
@@ -67,7 +66,7 @@ def rescue(
     """
     whole = jury(JUDGES)
     before = whole(apply(graph, calibration))
-    if not before.sqnr < POOR:  # nor where it is no number
+    if not before.sqnr < LOW_SQNR:  # nor where it is no number
         return calibration, None
     forecast = Forecast(*examined())
     tries, few = (Tries(graph, calibration, judge, forecast, progress) for judge in (whole, jury(HEARD)))
