@@ -123,8 +123,14 @@ def activations(random: np.random.Generator, dtype: type, count: int) -> np.ndar
     return random.integers(info.min, info.max + 1, count).astype(dtype)
 
 
-def lone_least(random: np.random.Generator, weights: np.ndarray) -> None:
+def aside(known: np.ndarray) -> np.random.Generator:
+    """One that follows from numbers that were drawn, so that nothing else is drawn otherwise for what it gives."""
+    return np.random.default_rng(int(np.abs(known.astype(np.int64)).sum()))
+
+
+def lone_least(weights: np.ndarray) -> None:
     """At times one of each channel's weights [channels, terms] becomes -128, in place: two products of it are not added in 16 bits."""
+    random = aside(weights)
     if weights.shape[1] and random.random() < 0.3:
         weights[np.arange(len(weights)), random.integers(0, weights.shape[1], len(weights))] = -128
 
@@ -134,8 +140,10 @@ def scales(random: np.random.Generator, acc: np.ndarray) -> np.ndarray:
     spread = np.abs(acc).reshape(-1, acc.shape[-1]).max(axis=0) + 1
     scale = (random.uniform(20, 400, acc.shape[-1]) / spread).astype(np.float32)
     ties = np.exp2(np.rint(np.log2(scale))).astype(np.float32)
-    far = (random.random(acc.shape[-1]) < 0.1) & (random.random() < 0.2)
-    return np.where(far, 2.0**29 / spread, np.where(random.random(acc.shape[-1]) < 0.4, ties, scale)).astype(np.float32)
+    found = np.where(random.random(acc.shape[-1]) < 0.4, ties, scale)
+    other = aside(spread)
+    far = (other.random(acc.shape[-1]) < 0.1) & (other.random() < 0.2)
+    return np.where(far, 2.0**29 / spread, found).astype(np.float32)
 
 
 def stored(y: np.ndarray, window: Window, channels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -188,7 +196,7 @@ def _sums(
         w = np.where(w < 0, -127, 127).astype(np.int8)
     if extreme:
         w[:] = np.where(extreme[1], 127, -127)[:, None]
-    lone_least(random, w.reshape(groups * co, -1))
+    lone_least(w.reshape(groups * co, -1))
     bias = random.integers(-largest_bias, largest_bias, (groups, co))
     pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
     acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
@@ -375,7 +383,7 @@ def depthwise_case(
     w = random.integers(-127, 128, (taps, channels)).astype(np.int8)
     if random.random() < 0.3:
         w = np.where(w < 0, -127, 127).astype(np.int8)
-    lone_least(random, w.T)
+    lone_least(w.T)
     largest = 5000 if op or random.random() < 0.8 else 2**24  # sums that floats cannot count, too
     largest = edge_of_floats(random, taps) if relu else largest
     bias = random.integers(-largest, largest, channels)
