@@ -13,6 +13,7 @@ from edgec.kernels.conv_int8_variants import merges
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.program.arguments import Window
 from edgec.targets import Target
+from tests.kernels.least_weights import aside, lone_least
 
 SENTINEL = 0x5A
 
@@ -121,18 +122,6 @@ def activations(random: np.random.Generator, dtype: type, count: int) -> np.ndar
     if random.random() < 0.2:
         return random.choice(np.array([info.min, info.max], dtype), count)
     return random.integers(info.min, info.max + 1, count).astype(dtype)
-
-
-def aside(known: np.ndarray) -> np.random.Generator:
-    """One that follows from numbers that were drawn, so that nothing else is drawn otherwise for what it gives."""
-    return np.random.default_rng(int(np.abs(known.astype(np.int64)).sum()))
-
-
-def lone_least(weights: np.ndarray) -> None:
-    """At times one of each channel's weights [channels, terms] becomes -128, in place: two products of it are not added in 16 bits."""
-    random = aside(weights)
-    if weights.shape[1] and random.random() < 0.3:
-        weights[np.arange(len(weights)), random.integers(0, weights.shape[1], len(weights))] = -128
 
 
 def scales(random: np.random.Generator, acc: np.ndarray) -> np.ndarray:
