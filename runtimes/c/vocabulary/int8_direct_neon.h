@@ -1,4 +1,4 @@
-/* Depthwise words without interleaving: the products of two taps fit 16 bits because weights are in [-127, 127]. */
+/* Depthwise words without interleaving: the products of two taps fit 16 bits because one weight of a channel at most is -128. */
 
 typedef int8x16_t run_t;
 

@@ -1,4 +1,4 @@
-/* A register pair sums 4 channels, two partial sums each. Two products fit 16 bits because weights are in [-127, 127], so smull
+/* A register pair sums 4 channels, two partial sums each. Two products fit 16 bits because one weight of a channel at most is -128, so smull
    and smlal multiply eight at a time and sadalp adds pairs of them to 32 bits. */
 
 typedef struct { int32x4_t low, high; } accumulator_t;

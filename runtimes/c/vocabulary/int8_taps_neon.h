@@ -1,5 +1,5 @@
-/* Depthwise words, four taps at a time: rows are interleaved in pairs, and the products of two pairs fit 16 bits because weights are in
-   [-127, 127]; addition of neighbours then joins all four in 32 bits. */
+/* Depthwise words, four taps at a time: rows are interleaved in pairs, and the products of two pairs fit 16 bits because one weight of a
+   channel at most is -128; addition of neighbours then joins all four in 32 bits. */
 
 typedef lanes_t sums_t;
 typedef struct { int8x16_t q0, q1, q2, q3; } filters_t, taps_t; /* taps 0 and 1 of channels 0 to 7 and 8 to 15, taps 2 and 3 of these */
