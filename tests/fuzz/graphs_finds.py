@@ -134,4 +134,8 @@ FINDS = (
         "(float[1,1,2,2] x, float[1,1,1,1] k) => (y) <float[1,1,3,2] w = {1,2,3,4,5,6}>"
         "{ t = ConvTranspose<strides = [2, 2]>(x, w) y = Conv<pads = [1, 1, 1, 0]>(t, k) }",
     ),
+    Find(
+        "Gelu where nothing comes to be integers",
+        "(float[64] x, float[2,2] a, float[2,2] b) => (p, y, z) { p = Abs(x) y = Gelu(p) z = MatMul(a, b) }",
+    ),
 )  # fmt: skip
