@@ -30,6 +30,8 @@ from edgec.records.diagnosis import Diagnosis
 
 REPORT_SAMPLES = 16
 
+NO_INTEGERS = "no layer is computed in integers: what could be cost the outputs too much; --precision fp32 builds the same without samples"
+
 
 @dataclass(frozen=True)
 class Quantized:
@@ -84,6 +86,8 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
     if goal is None:
         notes += [rescued.remark] if rescued else culprit(graph, report.outputs, lambda: examined()[1])
+    if not is_quantized(quantized):
+        notes.append(NO_INTEGERS)
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
     why = f"attention or a normalization that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
     known = dict.fromkeys(sorted(searched.attention), why) | selection.refused

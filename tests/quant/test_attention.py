@@ -17,6 +17,7 @@ from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.attention import ALLOWED, attention, choose_attention, choose_normalizations, groups, normalizations
 from edgec.quant.coverage import select
+from edgec.quant.network import NO_INTEGERS, is_quantized
 from edgec.quant.scores import Score
 from tests.attention import vit
 from tests.nets import Net
@@ -123,6 +124,18 @@ def test_what_8_bits_cannot_hold_stays_in_float() -> None:
     kept = {name for name, why in found.report.kept_in_float.items() if "attention" in why}
     assert kept and all(sqnr > 15 for sqnr in found.report.outputs.values())
     assert found.calibration["exclude"], "what is applied again is the same"
+
+
+def test_a_network_without_integers_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgec.quant.attention.ALLOWED", 0.0)
+    net = Net("similarity", 3, (1, 16, 8))
+    graph = from_proto(net.model(net.node("MatMul", ["x", net.node("Transpose", ["x"], perm=[0, 2, 1])]))).graph
+    optimize(graph)
+    data = samples((1, 16, 8))
+    found = quantize(graph, lambda: data, QuantizeOptions(effort="fast"))
+    assert NO_INTEGERS in found.report.notes and not is_quantized(found.graph)
+    with_integers = quantize(network(), lambda: samples((1, 3, 20, 25)), QuantizeOptions(effort="fast"))
+    assert NO_INTEGERS not in with_integers.report.notes
 
 
 def _tanh_gelu(net: Net, x: str) -> str:
