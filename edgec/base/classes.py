@@ -22,6 +22,14 @@ def class_count(shape: Sequence[int], samples: int) -> int:
     return axes[0] if len(axes) == 1 else 0
 
 
+def chooses(shape: Sequence[int], samples: int) -> bool:
+    """Whether the best of each sample's numbers is what a model says: one of several classes.
+
+    In (samples, n, 1) they are rather one score for each of n places, as of a detector's anchors.
+    """
+    return class_count(shape, samples) > 1 and not (len(shape) == 3 and shape[1] > 1)
+
+
 def rows(array: np.ndarray, samples: int) -> np.ndarray:
     """One for each sample."""
     return array.reshape(samples if _by_sample(array.shape, samples) else 1, -1)

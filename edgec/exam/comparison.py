@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.base.classes import class_count, rows, samples_in
+from edgec.base.classes import chooses, rows, samples_in
 from edgec.base.errors import UsageError
 from edgec.records.diagnosis import LOW_SQNR
 
@@ -114,7 +114,7 @@ def compare_answers(
         answer = [rows(output, batch) for output in package(sample)]
         for total, output, one, other in zip(sums, whole, expected, answer, strict=True):
             total.add(one, other)
-            total.chooses &= class_count(output.shape, batch) > 1
+            total.chooses &= chooses(output.shape, batch)
             total.counts |= output.dtype.kind != "f" and output.itemsize > 1
         more = len(expected[0])
         if labels is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgec.base.classes import best_classes, class_count, samples_in
+from edgec.base.classes import best_classes, chooses, samples_in
 from edgec.ir.graph import Graph
 from edgec.quant.decide import some
 from edgec.quant.float_run import Probe
@@ -46,4 +46,4 @@ class Jury:
 def class_scores(graph: Graph) -> list[str]:
     """The float outputs that are scores of classes; a state is none."""
     batch = next((shape[0] for name in graph.given if (shape := graph.types[name].static_shape)), 1)
-    return [name for name in graph.answered if graph.dtype(name).is_float and class_count(graph.types[name].static_shape, batch) > 1]
+    return [name for name in graph.answered if graph.dtype(name).is_float and chooses(graph.types[name].static_shape, batch)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgec.base.classes import best_classes, class_count, rows, samples_in
+from edgec.base.classes import best_classes, chooses, class_count, rows, samples_in
 from edgec.exam.comparison import compare_answers
 
 COUNTS = {
@@ -27,6 +27,21 @@ COUNTS = {
 def test_classes_lie_along_one_axis_of_a_sample(shape: tuple[int, ...], samples: int) -> None:
     assert class_count(shape, samples) == COUNTS[shape, samples]
     assert len(rows(np.ones(shape), samples)) == (samples if len(shape) > 1 else 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "samples", "said"),
+    [
+        ((1, 10), 1, True),
+        ((1, 1, 10), 1, True),
+        ((1, 10, 1, 1), 1, True),
+        ((1, 10, 1), 1, False),
+        ((4, 10, 1), 4, False),
+        ((4, 1), 4, False),
+    ],
+)
+def test_one_score_for_each_place_is_no_choice(shape: tuple[int, ...], samples: int, said: bool) -> None:
+    assert chooses(shape, samples) is said
 
 
 def test_samples_lie_along_the_inputs_first_axis() -> None:
