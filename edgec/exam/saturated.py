@@ -6,7 +6,7 @@ from edgec.ir.graph import Graph, Node
 
 LEAST = 0.01  # such an answer is compared as if its largest number were this at least
 _SAME_NUMBERS = frozenset(("Cast", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"))
-_SOME_OF_THEM = frozenset(("Concat", "MaxPool", "Max", "Min", "Mul", "ReduceMax", "ReduceMin", "TopK"))
+_SOME_OF_THEM = frozenset(("Concat", "MaxPool", "Max", "Min", "Mul", "ReduceMax", "ReduceMin", "TopK", "Where"))
 
 
 def least_numbers(graph: Graph) -> dict[str, float]:

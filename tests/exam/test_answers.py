@@ -226,3 +226,10 @@ def test_other_answers_keep_their_limits() -> None:
     target, graph = load_target("portable"), from_proto(parser.parse_model(text)).graph
     exam = write_exam(original, graph, schedule(lower(graph, target, "far"), target), None, 0)
     assert exam.on_cpu == [FLOAT_TOLERANCE] * len(exam.inputs)
+
+
+def test_one_of_two_sigmoids_is_a_sigmoid() -> None:
+    """As of a detector whose second half looks again at what its first half took for a word."""
+    text = """<ir_version: 8, opset_import: ["": 17]> chosen (float[1,4] x, bool[1] c) => (float[1,4] y, float[1,4] z)
+    { a = Sigmoid(x) n = Neg(x) b = Sigmoid(n) y = Where(c, a, b) z = Where(c, a, x) }"""
+    assert least_numbers(from_proto(parser.parse_model(text)).graph) == {"y": LEAST}
