@@ -15,6 +15,7 @@ from edgec.base.errors import UsageError
 from edgec.emit import ExamData
 from edgec.emit.exam import TINY, largest
 from edgec.exam.cut import is_cut, moved_by_rounding
+from edgec.exam.first_floats import takes_floats, with_moved_floats
 from edgec.exam.questions import SHAKEN, STEPS, calm, exam_streams, shaken
 from edgec.exam.reference import FloatModel, filled
 from edgec.exam.saturated import least_numbers
@@ -105,8 +106,12 @@ def _noise(
         return noise
     generator = np.random.default_rng(seed)  # two ways of one library round what a run computes to one code
     usual = [answer for answer in found for _ in range(ROUNDED)]
-    trials = [[_shaken(vector, generator, SHAKEN) for vector in stream] for stream in streams for _ in range(ROUNDED)]
-    moved = [streamed(original, run, stream) for stream in trials]
+    if takes_floats(original):
+        trials = [[_shaken(vector, generator, SHAKEN) for vector in stream] for stream in streams for _ in range(ROUNDED)]
+        moved = [streamed(original, run, stream) for stream in trials]
+    else:
+        models = [FloatModel(with_moved_floats(original, generator, SHAKEN)) for _ in range(ROUNDED)]
+        moved = [streamed(original, model, stream) for stream in streams for model in models]
     return max(noise, *(ROUNDED_FACTOR / NOISE_FACTOR * apart for apart in map(_distance, _flat(moved), _flat(usual), cycle(least))))
 
 
