@@ -67,6 +67,18 @@ def test_trees_of_numbers(kind: str, mode: int, aggregate: int) -> None:
     assert {name: held.value for name, held in graph.held.items()} == ({"x": kind, "y": kind} if kind == "float64" else {})
 
 
+@pytest.mark.parametrize("mode", range(4))
+def test_whole_numbers_stay_on_their_side_of_splits_that_are_nearly_whole(mode: int) -> None:
+    attributes, dice = forest(6, 3, mode), np.random.default_rng(2)
+    near = dice.integers(-2, 3, len(attributes["nodes_splits"]))
+    attributes["nodes_splits"] = (near + dice.choice([-1e-9, 0, 1e-9], len(near))).tolist()
+    x = dice.integers(-2, 3, (ROWS, COLUMNS)).astype(np.float64)
+    model = model_of("float64", attributes)
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    (found,) = FloatModel(from_proto(model).graph)({"x": x.astype(np.float32)})
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+
+
 @pytest.mark.parametrize("after", [1, 2])
 def test_what_comes_after_is_counted_as_onnx_says_and_not_as_onnx_runtime_does(after: int) -> None:
     x = np.random.default_rng(3).standard_normal((ROWS, COLUMNS)).astype(np.float32)

@@ -21,6 +21,23 @@ LEAF = "LEAF"
 DEEPEST = 256  # levels
 
 
+GRAIN = 256  # parts of 1, of which data are rather whole
+
+
+def splits(values: np.ndarray, modes: np.ndarray) -> np.ndarray:
+    """The float32 that numbers are compared with in place of `values`, which may have double precision.
+
+    The nearest, so that a number which is the split itself stays on its side when it is rounded too; but where that is a number that data
+    have, as 1 is for 0.99999999, the next one on whose other side it stays.
+    """
+    nearest = values.astype(np.float32)
+    plain = np.rint(nearest * np.float32(GRAIN)) == nearest * np.float32(GRAIN)
+    below = plain & (nearest > values) & np.isin(modes, ("BRANCH_LEQ", "BRANCH_GT"))
+    above = plain & (nearest < values) & np.isin(modes, ("BRANCH_LT", "BRANCH_GTE"))
+    toward = np.where(below, -np.inf, np.where(above, np.inf, nearest)).astype(np.float32)
+    return np.asarray(np.nextafter(nearest, toward), np.float32)
+
+
 class Forest:
     """The nodes of all trees as columns: where each is found by tree and number, its branches by place. A leaf leads to itself."""
 
@@ -34,7 +51,7 @@ class Forest:
         is_leaf = np.array([mode == LEAF for mode in self.modes])
         own = np.arange(len(keys))
         self.features = np.where(is_leaf, 0, _ints(s, "nodes_featureids"))
-        self.values = np.where(is_leaf, 0, np.asarray(s.attributes["nodes_values"], np.float32)).astype(np.float32)
+        self.values = np.where(is_leaf, 0, splits(np.asarray(s.attributes["nodes_values"]), np.array(self.modes))).astype(np.float32)
         self.yes, self.no = (
             np.array(
                 [
