@@ -125,10 +125,15 @@ def even_features(graph: Graph, factors: Mapping[str, np.ndarray], *, whole: boo
 
 def select_even(graph: Graph, factors: Iterable[str], exclude: tuple[str, ...], codes_out: bool, shaped: Collection[str]) -> Selection:
     """The layers of a graph with even features: what multiplies these is no layer. factors: whose there are."""
-    wanted = {_name(value) for value in factors}
-    even = [node.name for node in graph.nodes if node.op == "Mul" and node.name in wanted] if wanted else []
+    even = even_nodes(graph, factors)
     found = select(graph, (*exclude, *map(escape, even)), codes_out=codes_out, shaped=shaped)
     return replace(found, refused={name: why for name, why in found.refused.items() if name not in even}) if even else found
+
+
+def even_nodes(graph: Graph, factors: Iterable[str]) -> list[str]:
+    """The names of the nodes that multiply features."""
+    wanted = {_name(value) for value in factors}
+    return [node.name for node in graph.nodes if node.op == "Mul" and node.name in wanted] if wanted else []
 
 
 def even_names(graph: Graph, factors: Collection[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
-from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
 from edgec.quant.apply import apply
 from edgec.quant.calibration import packed
 from edgec.quant.calibration_file import read_calibration
@@ -156,3 +156,12 @@ def test_a_reader_that_stays_in_float_computes_the_same() -> None:
     found = quantize(graph, uneven(graph), QuantizeOptions(effort="fast"))
     kept = apply(graph, without(graph, read_calibration(found.calibration, graph), [matrix.name]))
     assert sqnr(graph, kept, others=uneven(graph, 7)) > sqnr(graph, found.graph, others=uneven(graph, 7))
+
+
+def test_a_goal_is_reached_with_even_features() -> None:
+    graph = spectrum()
+    found = quantize(graph, uneven(graph), QuantizeOptions(goal=Goal(min_sqnr=35.0)))
+    assert found.report.goal is not None and found.report.goal["kept"]
+    assert "x" in found.calibration["factors"]
+    assert sqnr(graph, found.graph, others=uneven(graph, 7)) > 33
+    assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
