@@ -28,6 +28,7 @@ MOVED = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})  #
 RECTIFIED = frozenset({"LeakyRelu", "Relu"})
 NARROWEST = 1 / 256  # of the widest feature: emptier ones are not blown up further
 STRENGTH = 0.5
+FEWEST = 2  # samples: of one nothing says how far its quiet features go elsewhere
 WORTH = 1.0  # dB less noise in what the matrices give, as far as ranges and weights tell
 
 
@@ -75,7 +76,7 @@ def choose_features(
     """The factors (float32) of every origin that is worth equalizing, by what was seen of `count` samples. coded: what comes in codes."""
     layers = {id(layer.node) for layer in selection.matrices}
     found = {}
-    for value, feature in find_features(graph).items():
+    for value, feature in find_features(graph).items() if count >= FEWEST else ():
         known = [extents[name] for name in feature.values if name in extents]
         matrices = [node for node in feature.matrices if id(node) in layers]
         fixed = feature.writer is None and any(value in held for held in (selection.produced, graph.states, coded))

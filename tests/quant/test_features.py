@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -126,6 +127,8 @@ def test_what_is_even_or_comes_in_codes_is_not_multiplied() -> None:
     assert "x" not in coded.calibration["factors"]
     even = quantize(graph, samples(graph, 32), QuantizeOptions(effort="fast"))
     assert "x" not in even.calibration["factors"]
+    one = quantize(graph, lambda: islice(uneven(graph)(), 1), QuantizeOptions(effort="fast"))
+    assert not one.calibration["factors"]
     picture = Small((1, 3, 8, 8))
     assert not find_features(picture.done(picture.conv("x", 4)))
 
