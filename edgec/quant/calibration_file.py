@@ -21,6 +21,7 @@ from edgec.quant.calibration import VERSION, Calibration, LayerWeights, fingerpr
 from edgec.quant.centre import apply_centres, centred_convolutions
 from edgec.quant.coverage import Layer
 from edgec.quant.equalize import store_equalized
+from edgec.quant.features import find_features
 from edgec.quant.options import EFFORTS, OBSERVERS
 from edgec.quant.parameters import SMALLEST_SCALE, Parameters
 from edgec.quant.split import find_chain, split
@@ -164,14 +165,17 @@ def _centres(graph: Graph, kept: Mapping[str, str], problems: list[Problem]) -> 
 def _factors(graph: Graph, file: _File, problems: list[Problem]) -> dict[str, np.ndarray]:
     """The factors, which leave the graph's function as it is: the same along each stream, and 1 where it must not change."""
     streams, held = find_streams(graph, functions_of(graph.nodes))
+    features = {value: graph.types[value].static_shape[-1] for value in find_features(graph)}
     wanted, found = np.ones(streams.count, np.float32), dict[str, np.ndarray]()
     for value, text in file.factors.items():
         place = _place("factors", value)
-        array = _unpacked(text, "float32", (streams.channels.get(value, -1),), place, problems)
+        array = _unpacked(text, "float32", (features.get(value, streams.channels.get(value, -1)),), place, problems)
         if not (np.isfinite(array) & (array > 0)).all():
             problems.append(Problem("are not all above 0", place))
         elif len(array):
-            found[value] = wanted[streams.cells(value)] = array
+            found[value] = array
+            if value not in features:
+                wanted[streams.cells(value)] = array
     roots = streams.roots()
     if not problems and ((wanted != wanted[roots]).any() or (held[roots] & (wanted != 1)).any()):
         problems.append(Problem("would change what the model computes", "calibration.factors"))

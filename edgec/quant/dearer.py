@@ -16,12 +16,18 @@ from edgec.quant.split import LANES, Groups, find_chain
 LEAST = 0.25  # dB, however little time it takes
 TWICE = 4.0  # dB for twice the time
 OF_A_RESULT = 60.0  # 10 to 12 instructions, where a product takes .2
+OF_A_FACTOR = 5.0  # an instruction, and one that reads it
 OF_PADDING = 2.0  # few channels lie in large images, where kernels are at their slowest
 
 
 def due_for_functions(graph: Graph, sums: Collection[str]) -> float:
     """sums: of which functions are computed in place of tables."""
     return _due(graph, OF_A_RESULT * sum(elements(graph, value) for value in sums))
+
+
+def due_for_features(graph: Graph, values: Collection[str]) -> float:
+    """values: each number of which is multiplied before it is stored."""
+    return _due(graph, OF_A_FACTOR * sum(elements(graph, value) for value in values)) if values else 0.0
 
 
 def due_for_splits(graph: Graph, splits: Mapping[str, Groups]) -> float:

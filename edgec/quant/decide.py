@@ -16,6 +16,7 @@ from edgec.quant.attention import attention, choose_floats, normalizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.coverage import Selection
 from edgec.quant.evening import evened_choices
+from edgec.quant.features import feature_counts
 from edgec.quant.fit import Fit
 from edgec.quant.fitted import Fitted, Start
 from edgec.quant.levers import LEVERS, usual_levers, with_levers
@@ -78,7 +79,7 @@ def measured(graph: Graph, selection: Selection, samples: Samples, options: Quan
     """What all samples say at first; where a run is long, some of them decide the rest."""
 
     def measure(samples: Samples) -> tuple[list[dict[str, Extent]], list[int]]:
-        return measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
+        return measure_extents(graph, selection.values, channel_values(graph), samples, options.progress, feature_counts(graph))
 
     extents, counts = measure(samples)
     count, ends = sum(counts), joined(extents)

@@ -20,6 +20,7 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.quant.coverage import Selection, select
+from edgec.quant.features import even_features, finite, select_even
 from edgec.quant.streams import Streams, bounded, find_streams, functions_of, marked
 
 
@@ -98,7 +99,7 @@ def store_equalized(
     exclude = tuple(exclude)
     if factors:
         apply_factors(graph, factors, stored=select(graph, exclude, codes_out=codes_out, shaped=shaped).produced)
-    return select(graph, exclude, codes_out=codes_out, shaped=shaped)
+    return select_even(graph, factors, exclude, codes_out, shaped)
 
 
 def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Collection[str] = ()) -> None:
@@ -113,12 +114,13 @@ def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Co
             scale_bounds(graph, node, factors[node.inputs[0]], node.outputs[0] in stored)
         elif not functions_of([node]).isdisjoint(factors):
             scale_result(graph, node, factors[node.outputs[0]])
+    even_features(graph, factors)
     graph.touched()
 
 
 def scale_bounds(graph: Graph, node: Node, factors: np.ndarray, stored: bool) -> None:
     """Clip(0, b) -> Clip(0, the least b / r), or Min(Clip(0, the largest b / r), b / r) with a bound for each channel."""
-    value, bounds = node.outputs[0], _float32(graph.constants[node.inputs[2]].astype(np.float64) / factors)
+    value, bounds = node.outputs[0], finite(graph.constants[node.inputs[2]].astype(np.float64) / factors)
     bound = graph.add_constant(node.inputs[2], np.asarray(bounds.min() if stored else bounds.max(), np.float32))
     inner = value if stored else graph.fresh(f"{value}_unbounded")
     graph.rewire(node, [*node.inputs[:2], bound], [inner])
@@ -136,7 +138,7 @@ def scale_result(graph: Graph, node: Node, factors: np.ndarray) -> None:
     graph.rewire(node, node.inputs, [inner])
     graph.types[inner] = graph.types[value]
     extents = (1, -1, *[1] * (len(graph.shape(value)) - 2))
-    each = graph.add_constant(f"{value}_factors", _float32(1 / factors.astype(np.float64)).reshape(extents))
+    each = graph.add_constant(f"{value}_factors", finite(1 / factors.astype(np.float64)).reshape(extents))
     graph.insert(Node("Mul", [inner, each], [value], {}, f"{node.name}_factors"), [graph.types[value]], after=node)
 
 
@@ -152,11 +154,5 @@ def scale_convolution(graph: Graph, node: Node, read: np.ndarray | None, written
         weights = weights / written.astype(np.float64).reshape(-1, *[1] * (weights.ndim - 1))
         if node.input(2):
             bias = graph.constants[node.inputs[2]].astype(np.float64) / written
-            node.inputs[2] = graph.add_constant(node.inputs[2], _float32(bias))
-    node.inputs[1] = graph.add_constant(node.inputs[1], _float32(weights))
-
-
-def _float32(numbers: np.ndarray) -> np.ndarray:
-    """The nearest that float32 has: numbers that a factor moves beyond it stay numbers, and the end result judges the factor."""
-    largest = np.finfo(np.float32).max
-    return np.asarray(np.where(np.isinf(numbers), numbers, np.clip(numbers, -largest, largest)), np.float32)
+            node.inputs[2] = graph.add_constant(node.inputs[2], finite(bias))
+    node.inputs[1] = graph.add_constant(node.inputs[1], finite(weights))

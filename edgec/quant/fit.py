@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -17,17 +16,18 @@ from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
 from edgec.quant.centre import apply_centres, choose_centres, middles_of
 from edgec.quant.coverage import Layer, Selection, excluded_nodes, select
-from edgec.quant.dearer import due_for_functions, due_for_splits
+from edgec.quant.dearer import due_for_features, due_for_functions, due_for_splits
 from edgec.quant.equalize import Equalization, Evenness, choose_factors, store_equalized
+from edgec.quant.features import choose_features, even_names, multiplied, spread
 from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layers, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
 from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.patches import supported
+from edgec.quant.proposals import Proposals, Structure, bounded
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.sensitivity import sensitivities
 from edgec.quant.shaped import functions_in, shapeable, with_functions
-from edgec.quant.sharers import Sharers, sharers_of, together
 from edgec.quant.split import apply_splits, choose_splits, split_values
 from edgec.quant.statistics import Extent, joined, measure_extents, measure_histograms
 from edgec.quant.steps import (
@@ -35,6 +35,7 @@ from edgec.quant.steps import (
     BOUNDED,
     CORRECT,
     EQUALIZE,
+    FEATURES,
     MILD,
     MORE,
     OBSERVE,
@@ -54,47 +55,9 @@ from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 HALF = Evenness(0.5, 0.5)  # half the unevenness stays in the activations, half goes to the weights
 WIDER = Evenness(0.5, 0.75, 1 / 2048)  # behind functions, which are bounded below: channels that hardly ever leave 0 are told from others
 DIVISION = (SHAPE, SPLIT)  # steps that say which layers there are
-STRUCTURE = (*DIVISION, BEHIND, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
+STRUCTURE = (*DIVISION, FEATURES, BEHIND, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
 BEFORE = ("shapeable", "shaped", "splits", "divided", "fed")  # stages that come before equalization
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Structure:
-    """The float graph with splits and factors, as it will be stored, and the ends of every value of the selection."""
-
-    graph: Graph
-    selection: Selection
-    splits: Mapping[str, Sequence[Sequence[int]]]
-    factors: Mapping[str, np.ndarray]
-    ends: Mapping[str, Range]
-    pixels: tuple[str, ...]
-
-    @cached_property
-    def sharers(self) -> Sharers:
-        return sharers_of(self.selection.matrices)
-
-    @cached_property
-    def groups(self) -> list[Sequence[Layer]]:
-        """The layers, those that share weights together."""
-        return together(self.sharers)
-
-
-@dataclass(frozen=True)
-class Proposals:
-    """Factors by what is expected of other samples, by the largest magnitudes, and by the typical ones.
-
-    What is free may go anywhere on other data; through a Clip nothing goes beyond its bound, and what is cut there is judged.
-    behind: by the largest numbers, for streams behind functions of sums; offered: such streams that may also do without; forced: those that
-    come with a function which is a table otherwise.
-    """
-
-    expected: Equalization
-    largest: Equalization
-    typical: Equalization
-    behind: Equalization
-    offered: tuple[str, ...]
-    forced: frozenset[str]
 
 
 class Fit:
@@ -159,6 +122,8 @@ class Fit:
             return [name for name in self._equalizations(choice).expected.free if name not in taken | apart]
         if step == BEHIND:
             return self._equalizations(choice).offered
+        if step == FEATURES:
+            return tuple(self._features(choice))
         structure = self._structure(choice)
         if step == OBSERVE:
             moved = moved_values(structure.selection)
@@ -179,6 +144,9 @@ class Fit:
         """dB that `step` must gain where it is chosen."""
         if step in (SHAPE, MORE):
             return due_for_functions(self._divided(choice)[0], places(choice, step))
+        if step == FEATURES:
+            graph = self._divided(choice)[0]
+            return due_for_features(graph, multiplied(graph, places(choice, FEATURES)))
         if step == SPLIT:
             taken = places(choice, SPLIT)
             return due_for_splits(self._graph, {value: groups for value, groups in self._splits().items() if value in taken})
@@ -281,14 +249,28 @@ class Fit:
         ]
         return {value: reduce(np.multiply, [each[value] for each in found if value in each]) for value in dict.fromkeys(chain(*found))}
 
+    def _features(self, choice: Choice) -> dict[str, np.ndarray]:
+        """Factors of all features that are worth having them."""
+
+        def choose() -> dict[str, np.ndarray]:
+            graph, _, extents = self._divided(choice)
+            coded = graph.inputs if self._options.codes_out else ()
+            return choose_features(graph, self._selected(graph, self._shaped(choice)), extents, self.count, coded)
+
+        return self._once("features", chosen(choice, *DIVISION), choose)
+
     def _structure(self, choice: Choice) -> Structure:
         def build() -> Structure:
             divided, splits, extents = self._divided(choice)
-            factors, graph = self._factors(choice), divided.copy()
+            even = {origin: r for origin, r in self._features(choice).items() if origin in places(choice, FEATURES)}
+            factors, graph = self._factors(choice) | even, divided.copy()
             selection = store_equalized(graph, factors, self._options.exclude, self._options.codes_out, self._shaped(choice))
-            ends = {value: bounded(graph, value, extents[value].ends(factors.get(value))) for value in selection.values}
-            pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in selection.produced)
-            return Structure(graph, selection, splits, factors, ends, pixels)
+            divisors, named = factors | spread(divided, even), even_names(graph, even)
+            divisors |= {value: divisors[origin] for value, origin in named.items()}
+            ends = {value: bounded(graph, value, extents[named.get(value, value)].ends(divisors.get(value))) for value in selection.values}
+            ours = {*selection.produced, *divisors}
+            pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in ours)
+            return Structure(graph, selection, splits, factors, divisors, ends, pixels)
 
         return self._once("structure", chosen(choice, *STRUCTURE), build)
 
@@ -367,14 +349,6 @@ class Fit:
     def _shift(self, layer: Layer, choice: Choice, scales: np.ndarray) -> np.ndarray:
         """What the bias gains where weights are rounded to nearest."""
         structure, output, kept = self._structure(choice), layer.node.outputs[0], self._parameters(choice)[layer.operands[0]]
-        divisors, fed = structure.factors.get(layer.node.inputs[0]), self._fed(choice)[output]
+        divisors, fed = structure.divisors.get(layer.node.inputs[0]), self._fed(choice)[output]
         key = kept, scales.tobytes(), divisors if divisors is None else divisors.tobytes()
         return self._once(f"shift of {output}", key, lambda: lost_mean(structure.graph, layer, scales, fed, divisors, kept))
-
-
-def bounded(graph: Graph, value: str, ends: Range) -> Range:
-    """The ends, where a Clip computes the value within its bounds."""
-    clip = graph.producer(value, "Clip")
-    bounds = [graph.constant(clip.input(place)) if clip and clip.input(place) else None for place in (1, 2)]
-    low = ends[0] if bounds[0] is None else max(ends[0], float(bounds[0]))
-    return low, max(low, ends[1] if bounds[1] is None else min(ends[1], float(bounds[1])))

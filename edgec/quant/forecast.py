@@ -9,6 +9,7 @@ from edgec.ops.registry import Role
 from edgec.quant.candidates import candidates_of
 from edgec.quant.cost import Costs, conversion_cost, multiplications
 from edgec.quant.coverage import Layer, choose, excluded_nodes, values_of
+from edgec.quant.features import even_nodes
 from edgec.quant.twins import Twins
 from edgec.records.diagnosis import Diagnosis, LayerFacts
 
@@ -34,7 +35,8 @@ class Forecast:
         self._constants = self.graph.constants.keys()
         self.shaped = frozenset(twins.calibration.shaped)
         self._candidates = candidates_of(self.graph, codes_out=twins.calibration.codes_out, shaped=self.shaped)
-        self._excluded = excluded_nodes(self.graph, twins.calibration.exclude)
+        even = even_nodes(self.graph, twins.calibration.factors)
+        self._excluded = excluded_nodes(self.graph, twins.calibration.exclude) | frozenset(even)
         self._chosen: dict[frozenset[str], tuple[frozenset[int], frozenset[str]]] = {}
 
     def integers(self, kept: Collection[str]) -> frozenset[int]:

@@ -20,7 +20,8 @@ from edgec.integer.tails import activation_bounds
 from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes
 from edgec.quant.calibration import Calibration, LayerWeights
-from edgec.quant.coverage import Layer, select
+from edgec.quant.coverage import Layer
+from edgec.quant.features import select_even
 from edgec.quant.fitted import Fitted
 from edgec.quant.layers import rebuild, takes_bias, with_bias
 from edgec.quant.options import Progress, Samples
@@ -53,7 +54,7 @@ def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int,
     layers = selected.matrices
     weights = {layer.node.outputs[0]: _with_bias(stored, layer, calibration) for layer in layers}
     quantized = stored.copy()
-    selection = select(quantized, calibration.exclude, codes_out=calibration.codes_out, shaped=calibration.shaped)
+    selection = select_even(quantized, calibration.factors, calibration.exclude, calibration.codes_out, calibration.shaped)
     nodes = {layer.node.outputs[0]: layer.node for layer in selection.matrices}
     made = rebuild(stored, layers, calibration.parameters, weights)
     insert_quantization(quantized, selection, calibration.parameters, made)

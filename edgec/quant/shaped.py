@@ -13,7 +13,8 @@ from dataclasses import replace
 from edgec.integer.shaping import finish_of
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
-from edgec.quant.coverage import Selection, select
+from edgec.quant.coverage import Selection
+from edgec.quant.features import even_features, select_even
 from edgec.quant.split import apply_splits
 from edgec.quant.streams import functions_of
 
@@ -32,7 +33,8 @@ def with_functions(graph: Graph, calibration: Calibration, values: Collection[st
     divided = graph.copy()
     apply_splits(divided, calibration.splits)
     shaped = *calibration.shaped, *(value for value in calibration.parameters if value in values)
-    selection = select(divided, calibration.exclude, codes_out=calibration.codes_out, shaped=shaped)
+    even_features(divided, calibration.factors, whole=False)
+    selection = select_even(divided, calibration.factors, calibration.exclude, calibration.codes_out, shaped)
     return replace(calibration, shaped=shaped, parameters={value: calibration.parameters[value] for value in selection.values})
 
 

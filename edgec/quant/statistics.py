@@ -113,19 +113,25 @@ class Extent:
 
 
 def measure_extents(
-    graph: Graph, values: Sequence[str], channels: Mapping[str, int], samples: Samples, progress: Progress | None
+    graph: Graph,
+    values: Sequence[str],
+    channels: Mapping[str, int],
+    samples: Samples,
+    progress: Progress | None,
+    features: Mapping[str, int] | None = None,
 ) -> tuple[list[dict[str, Extent]], list[int]]:
     """The extents of `values` over each of SHARES parts of the samples, which take turns, and how many samples each part has.
 
-    `channels` tells where axis 1 counts them.
+    `channels` tells where axis 1 counts them, `features` where the last axis does.
     """
     probe = Probe(graph, values)
-    extents = [{value: Extent(channels.get(value, 1)) for value in values} for _ in range(SHARES)]
+    last = features or {}
+    extents = [{value: Extent(last.get(value, channels.get(value, 1))) for value in values} for _ in range(SHARES)]
     counts = [0] * SHARES
     for index, found in enumerate(probe.over(watched(samples, "ranges", progress, 0))):
         counts[index % SHARES] += 1
         for value, array in found:
-            extents[index % SHARES][value].add(array)
+            extents[index % SHARES][value].add(np.moveaxis(array, -1, 0) if value in last else array)
     check(graph, joined(extents), sum(counts))
     return extents, counts
 

@@ -25,6 +25,7 @@ from edgec.quant.scores import WORSE, Score, certainty
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}
 SHAPE, MORE, BEHIND = "functions of sums, channels equalized", "functions of sums", "equalization behind functions"
+FEATURES = "equalization of features"
 SPLIT, EQUALIZE, MILD, OBSERVE = "channel splitting", "equalization", "mild equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
@@ -35,6 +36,7 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     BEHIND: lambda options: options.equalize,
     SPLIT: lambda options: options.equalize,
     CORRECT: lambda options: options.correct_bias,
+    FEATURES: lambda options: options.equalize,
     EQUALIZE: lambda options: options.equalize,
     MILD: lambda options: options.equalize,
     OBSERVE: lambda options: options.observer != "minmax",
@@ -44,15 +46,15 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     ROUND: lambda options: options.round_weights,
     MORE: lambda options: options.shape_sums,
 }
-CHEAP = frozenset({CORRECT, BEHIND, EQUALIZE, MILD})  # no pass over all samples is made for them
+CHEAP = frozenset({CORRECT, FEATURES, BEHIND, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
-SOUND = frozenset({CORRECT, MILD, ROUND})  # less error follows from what is known before anything is measured
+SOUND = frozenset({CORRECT, FEATURES, MILD, ROUND})  # less error follows from what is known before anything is measured
 DOUBTED = frozenset({SHAPE, BEHIND, EQUALIZE})  # BETTER than chance, or not everywhere
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
-DEARER = frozenset({SPLIT, SHAPE, MORE})  # make every run longer: a group must gain what its time is due, or is left out
+DEARER = frozenset({SPLIT, SHAPE, MORE, FEATURES})  # make every run longer: a group must gain what its time is due, or is left out
 BETTER = 3.0  # times the standard error: more than WORSE for groups, of which one in many always seems to gain something
 
 
@@ -114,7 +116,7 @@ def take(
     chance, whole_due = WORSE * everywhere.chance(best), due(step, whole)
     apart = step not in WHOLE and abs(everywhere.ratio - best.ratio) > chance
     certain = step not in DOUBTED or certainty(best.shares - everywhere.shares) >= BETTER
-    if certain and everywhere.ratio > best.ratio + (-chance if step in SOUND else whole_due):
+    if certain and everywhere.ratio > best.ratio + (-chance if step in SOUND - DEARER else whole_due):
         choice, best = whole, everywhere
     size = -(-len(offered) // parts)
     groups = [frozenset(offered[begin : begin + size]) for begin in range(0, len(offered), size)]

@@ -17,6 +17,7 @@ import numpy as np
 from edgec.integer.roles import role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
+from edgec.quant.features import feature_counts
 
 CURVED = frozenset({"Gelu", "HardSigmoid", "HardSwish", "Swish"})  # functions of sums that do not commute with factors
 COMMUTING = frozenset({"Relu", "LeakyRelu", "PRelu", "MaxPool", "GlobalMaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
@@ -63,8 +64,13 @@ class Streams:
 
 
 def channel_values(graph: Graph) -> dict[str, int]:
-    """The computed values that have channels on axis 1, and how many."""
-    ranked = {value: kind.static_shape for value, kind in graph.types.items() if value not in graph.constants and kind.dtype.is_float}
+    """The computed values that have channels on axis 1, and how many; not those that are features, see edgec/quant/features.py."""
+    features = feature_counts(graph)
+    ranked = {
+        value: kind.static_shape
+        for value, kind in graph.types.items()
+        if value not in graph.constants and value not in features and kind.dtype.is_float
+    }
     return {value: shape[1] for value, shape in ranked.items() if len(shape) in (3, 4) and shape[0] == 1}
 
 

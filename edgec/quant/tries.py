@@ -9,7 +9,7 @@ from glob import escape
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
-from edgec.quant.coverage import select
+from edgec.quant.features import even_features, select_even
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Attempt
 from edgec.quant.options import Progress
@@ -67,7 +67,8 @@ def without(graph: Graph, calibration: Calibration, nodes: Collection[str], wide
     exclude = (*calibration.exclude, *map(escape, nodes))
     divided = graph.copy()
     apply_splits(divided, calibration.splits)
-    selection = select(divided, exclude, codes_out=calibration.codes_out, shaped=calibration.shaped)
+    even_features(divided, calibration.factors, whole=False)
+    selection = select_even(divided, calibration.factors, exclude, calibration.codes_out, calibration.shaped)
     outputs = [layer.node.outputs[0] for layer in selection.matrices]
     read = {layer.operands[0] for layer in selection.layers if layer.node.name in wide}
     return replace(

@@ -1,0 +1,170 @@
+"""Features of different size that share one scale: the numbers along the last axis of what matrices read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from edgec.base.errors import UsageError
+from edgec.ir.graph import Graph
+from edgec.ir.verify import verify
+from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
+from edgec.quant.apply import apply
+from edgec.quant.calibration import packed
+from edgec.quant.calibration_file import read_calibration
+from edgec.quant.coverage import select
+from edgec.quant.features import choose_features, even_features, feature_counts, find_features
+from edgec.quant.float_run import Probe
+from edgec.quant.statistics import joined, measure_extents
+from edgec.quant.steps import FEATURES
+from edgec.quant.tries import without
+from tests.quant.small import Small, content, samples, sqnr
+
+SIZES = (10.0 ** np.linspace(-1.5, 1.5, 24)).astype(np.float32)
+Opened = Callable[[], Iterator[dict[str, np.ndarray]]]
+
+
+def gemm(small: Small, x: str, outputs: int, columns: np.ndarray | float = 1.0, bias: bool = True) -> str:
+    inputs = small.graph.types[x].static_shape[1]
+    weights = (small.rng.standard_normal((outputs, inputs)) / inputs**0.5 * columns).astype(np.float32)
+    names = [small.constant(weights), *([small.constant(small.rng.standard_normal(outputs).astype(np.float32) * 0.1)] if bias else [])]
+    return small.node("Gemm", x, *names, transA=0, transB=1, alpha=1.0, beta=1.0)
+
+
+def spectrum() -> Graph:
+    """A graph's input of loud and quiet features, all of which count, and a float function that reads it as well."""
+    small = Small((1, 1, 24), seed=1)
+    rows = small.node("Reshape", "x", small.constant(np.array([1, 24], np.int64)), allowzero=0)
+    inner = small.node("Relu", gemm(small, rows, 32, 1 / SIZES))
+    return small.done(gemm(small, inner, 8), small.node("Softmax", "x", axis=-1))
+
+
+def pair() -> Graph:
+    """Two matrices with a Relu between them, whose rows are as uneven as the columns behind it are the other way."""
+    small = Small((4, 24), seed=2)
+    inner = gemm(small, "x", 24)
+    node = small.graph.producer(inner)
+    assert node is not None
+    for name in node.inputs[1:]:
+        array = small.graph.constants[name]
+        small.graph.constants[name] = array * (SIZES[:, None] if array.ndim == 2 else SIZES)
+    moved = small.node("Transpose", small.node("Relu", inner), perm=[0, 1])
+    weights = (small.rng.standard_normal((24, 8)) / 5 / SIZES[:, None]).astype(np.float32)
+    return small.done(small.node("MatMul", moved, small.constant(weights)))
+
+
+def normalized(residual: bool = False) -> Graph:
+    """A normalization whose channels are uneven, before two matrices; and a sum that reads it, too."""
+    small = Small((1, 6, 24), seed=3)
+    scale, bias = (small.constant(array) for array in (SIZES, small.rng.standard_normal(24).astype(np.float32) * SIZES))
+    norm = small.node("LayerNormalization", "x", scale, bias, axis=-1, epsilon=1e-5, stash_type=1)
+    rows = small.node("Reshape", norm, small.constant(np.array([6, 24], np.int64)), allowzero=0)
+    ends = [gemm(small, rows, 8, 1 / SIZES), gemm(small, rows, 4, 1 / SIZES)]
+    return small.done(*ends, *([small.node("Add", norm, "x")] if residual else []))
+
+
+def uneven(graph: Graph, seed: int = 1) -> Opened:
+    """Its samples, whose features have SIZES where they are the graph's input."""
+    wide = graph.types["x"].static_shape[:2] == (1, 1)
+
+    def opened() -> Iterator[dict[str, np.ndarray]]:
+        for sample in samples(graph, 32, seed)():
+            yield {"x": sample["x"] * SIZES if wide else sample["x"]}
+
+    return opened
+
+
+def chosen(graph: Graph) -> dict[str, np.ndarray]:
+    counts, selection = feature_counts(graph), select(graph)
+    extents = joined(measure_extents(graph, selection.values, {}, uneven(graph), None, counts)[0])
+    return choose_features(graph, selection, extents, 32)
+
+
+@pytest.mark.parametrize(
+    ("graph", "writer"), [(spectrum(), None), (pair(), "Gemm"), (normalized(), "LayerNormalization"), (normalized(True), None)]
+)
+def test_even_features_leave_the_function_and_store_values_less_uneven(graph: Graph, writer: str | None) -> None:
+    feature = max(find_features(graph).values(), key=lambda one: len(one.values))
+    assert (feature.writer.op if feature.writer else None) == writer
+    even, sample = graph.copy(), next(uneven(graph)())
+    even_features(even, {feature.origin: np.sqrt(SIZES)})
+    verify(even)
+    reader = even.readers(feature.values[-1])[0]  # a matrix, which knows the value under its own name
+    one, two = Probe(graph, [reader.inputs[0], *graph.outputs], exact=True), Probe(even, [reader.inputs[0], *graph.outputs], exact=True)
+    exact, found = one(sample), two(sample)
+    np.testing.assert_allclose(found[reader.inputs[0]] * np.sqrt(SIZES), exact[reader.inputs[0]], rtol=1e-4, atol=1e-5)
+    for output in graph.outputs:
+        np.testing.assert_allclose(found[output], exact[output], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("graph", "gained"), [(spectrum(), 12.0), (pair(), 16.0), (normalized(), 12.0)])
+def test_quiet_features_keep_their_codes(graph: Graph, gained: float) -> None:
+    others = uneven(graph, 7)
+    found, uneven_still = (quantize(graph, uneven(graph), QuantizeOptions(equalize=each)) for each in (True, False))
+    (step,) = [step for step in found.report.steps if step["step"] == FEATURES]
+    assert step["taken"]
+    assert sqnr(graph, found.graph, others=others) > sqnr(graph, uneven_still.graph, others=others) + gained
+    assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
+
+
+def test_an_input_stays_as_it_is_and_is_multiplied_in_float() -> None:
+    graph = spectrum()
+    found = quantize(graph, uneven(graph), QuantizeOptions(effort="fast"))
+    assert found.graph.inputs == graph.inputs and found.graph.types["x"] == graph.types["x"]
+    (node,) = [node for node in found.graph.nodes if node.op == "Mul"]
+    assert node.inputs[0] == "x"
+    assert [reader.op for reader in found.graph.readers(node.outputs[0])] == ["QuantizeLinear"]
+    assert node.name not in found.report.kept_in_float
+
+
+def test_what_is_even_or_comes_in_codes_is_not_multiplied() -> None:
+    graph = spectrum()
+    assert "x" in chosen(graph)
+    coded = quantize(graph, uneven(graph), QuantizeOptions(effort="fast", codes_out=True))
+    assert "x" not in coded.calibration["factors"]
+    even = quantize(graph, samples(graph, 32), QuantizeOptions(effort="fast"))
+    assert "x" not in even.calibration["factors"]
+    one = quantize(graph, lambda: islice(uneven(graph)(), 1), QuantizeOptions(effort="fast"))
+    assert not one.calibration["factors"]
+    picture = Small((1, 3, 8, 8))
+    assert not find_features(picture.done(picture.conv("x", 4)))
+
+
+def test_weights_that_others_read_are_not_stored_twice() -> None:
+    small = Small((4, 24))
+    first = gemm(small, "x", 24)
+    node = small.graph.producer(first)
+    assert node is not None
+    gemm_again = {"transA": 0, "transB": 1, "alpha": 1.0, "beta": 1.0}
+    second = small.node("Gemm", "x", node.inputs[1], **gemm_again)
+    assert list(find_features(small.done(first, second))) == ["x"]  # both read it
+    third = small.node("Gemm", small.node("Relu", first), node.inputs[1], **gemm_again)
+    assert not find_features(small.done(second, third))
+
+
+def test_factors_in_a_file_are_those_of_a_feature() -> None:
+    graph = spectrum()
+    kept = quantize(graph, uneven(graph), QuantizeOptions(effort="fast")).calibration
+    for array in (np.ones(5, np.float32), np.zeros(24, np.float32)):
+        with pytest.raises(UsageError, match="calibration is broken"):
+            apply_calibration(graph, {**kept, "factors": {"x": packed(array)}})
+
+
+def test_a_reader_that_stays_in_float_computes_the_same() -> None:
+    graph = spectrum()
+    matrix = next(node for node in graph.nodes if node.op == "Gemm")
+    found = quantize(graph, uneven(graph), QuantizeOptions(effort="fast"))
+    kept = apply(graph, without(graph, read_calibration(found.calibration, graph), [matrix.name]))
+    assert sqnr(graph, kept, others=uneven(graph, 7)) > sqnr(graph, found.graph, others=uneven(graph, 7))
+
+
+def test_a_goal_is_reached_with_even_features() -> None:
+    graph = spectrum()
+    found = quantize(graph, uneven(graph), QuantizeOptions(goal=Goal(min_sqnr=35.0)))
+    assert found.report.goal is not None and found.report.goal["kept"]
+    assert "x" in found.calibration["factors"]
+    assert sqnr(graph, found.graph, others=uneven(graph, 7)) > 33
+    assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
