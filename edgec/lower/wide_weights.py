@@ -9,12 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgec.integer.dot_product import NARROW, fits_int8, is_narrow
+from edgec.integer.dot_product import fits_int8
 from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.product import Product
 from edgec.lower.values import Value
 from edgec.program.expr import const
+
+NARROW = 127  # the largest weight, less its zero point, that kernels take however many there are
 
 
 def narrowed(product: Product, steps: np.ndarray) -> tuple[Product, np.ndarray]:
@@ -29,7 +31,7 @@ def fits_kernels(steps: np.ndarray) -> bool:
 
     What other tools quantize has one in about every other channel, at the weight of the largest magnitude.
     """
-    return is_narrow(steps) or (fits_int8(steps) and bool(((steps == -128).sum(axis=(2, 3)) <= 1).all()))
+    return fits_int8(steps) and bool(((steps == -128).sum(axis=(2, 3)) <= 1).all())
 
 
 def _summands(steps: np.ndarray) -> list[np.ndarray]:

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgec.kernels import ConvInt8, DepthwiseInt8
+from edgec.export import to_onnx
+from edgec.frontend import from_proto
+from edgec.kernels import CONV_INT8_FUNCTION, DEPTHWISE_INT8_FUNCTION, ConvInt8, ConvInt8Float, DepthwiseInt8
+from edgec.oracle import Evaluator
 from edgec.program.program import Program, TemplateCall
 from tests.lower.test_int8 import TARGETS, built, check, kernels
 from tests.oracle.models import Builder, random_q
@@ -42,10 +45,10 @@ FORMS = {
 ZEROES = [np.uint8(0), np.uint8(3), np.uint8(113), np.uint8(255), np.int8(-128), np.int8(0), np.int8(1)]
 
 
-def sums_of(form: Form, w: np.ndarray, zero: Any, x: np.ndarray, target: Any) -> Program:
+def sums_of(form: Form, w: np.ndarray, zero: Any, x: np.ndarray, target: Any, function: str = "") -> Program:
     b, kind = Builder(), x.dtype.type
     product = b.op(form.op, b.dequantize("x", 0.02, kind(5)), b.dequantize(b.const(w), 0.01, zero), **form.attributes)
-    out = b.quantize(product, 0.5, kind(10))
+    out = b.quantize(b.op(function, product) if function else product, 0.5, kind(10))
     return check(built(b, out, {"x": x}, kind), {"x": x}, target)
 
 
@@ -77,3 +80,34 @@ def test_only_channels_that_need_it_are_there_twice(op: str, target: Any) -> Non
         program = sums_of(form, w.reshape(form.w) if op == "Conv" else w.T.copy(), np.uint8(110), x, target)
         (call,) = [call for call in program.calls if isinstance(call, TemplateCall)]
         assert isinstance(call.arguments, ConvInt8) and call.arguments.in_channels == wanted
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("form", ["dense", "Gemm", "depthwise"])
+def test_a_function_of_their_sums(form: str, target: Any) -> None:
+    generator = np.random.default_rng(2)
+    shapes = FORMS[form]
+    x = random_q(generator, shapes.x, np.uint8)
+    for function in ("HardSwish", "HardSigmoid"):
+        program = sums_of(shapes, random_q(generator, shapes.w, np.uint8), np.uint8(100), x, target, function)
+        wanted = DEPTHWISE_INT8_FUNCTION if shapes.kernel is DepthwiseInt8 else CONV_INT8_FUNCTION
+        assert kernels(program) == [wanted[function]]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("form", ["dense", "groups", "transposed", "Gemm", "MatMul"])
+def test_they_end_in_float(form: str, target: Any) -> None:
+    """Exactly, by both programs' choice; codes of 16 bits are rounded from the same floats where weights leave [-127, 127] alone."""
+    generator, shapes = np.random.default_rng(3), FORMS[form]
+    x = random_q(generator, shapes.x, np.uint8)
+    for zero in (np.uint8(100), np.int8(0)):
+        w = random_q(generator, shapes.w, zero.dtype)
+        w.reshape(-1)[:7] = np.iinfo(zero.dtype).min
+        b = Builder()
+        product = b.op(shapes.op, b.dequantize("x", 0.02, np.uint8(90)), b.dequantize(b.const(w), 0.011, zero), **shapes.attributes)
+        outputs: dict[str, Any] = {product: np.float32}
+        if zero.dtype == np.int8:
+            outputs |= {b.quantize(product, 0.001, np.int16(0)): np.int16}
+        graph = from_proto(b.model({"x": x}, outputs)).graph
+        assert Evaluator(to_onnx(graph)).exact_outputs == set(outputs)
+        assert set(kernels(check(graph, {"x": x}, target))) == {ConvInt8Float}
