@@ -42,7 +42,8 @@ TEXTS = [
     (cast(load("t", i, DType.UINT8), INT) - 128, "(int32_t)in[i] + -128"),
     (cast(a + b, DType.INT8), "(int8_t)(edgec_to_i32_f(a + b))"),
     (cast(clamp(a, -128.0, 127.0), DType.INT8), "(int8_t)edgec_min_f(edgec_max_f(a, -128.0f), 127.0f)"),
-    (cast(unary("rint", clamp(a, -128.0, 127.0)), INT), "edgec_nearest_within(a, -128.0f, 127.0f)"),
+    (cast(unary("rint", clamp(a, -128.0, 127.0)), INT), "edgec_nearest(edgec_min_f(edgec_max_f(a, -128.0f), 127.0f))"),  # NaN is -128
+    (cast(unary("rint", clamp(cast(i, FLOAT) * 0.5, -128.0, 127.0)), INT), "edgec_nearest_within((float)i * 0.5f, -128.0f, 127.0f)"),
     (cast(unary("rint", NUMBER_OR_ZERO), INT), "edgec_nearest_known(a, a * 2.0f, -128.0f, 127.0f)"),
     (cast(unary("rint", clamp(a, -128.0, b)), INT), "edgec_to_i32_f(edgec_rintf(edgec_min_f(edgec_max_f(a, -128.0f), b)))"),
     (cast(unary("rint", clamp(a, -128.0, 8388608.0)), INT), "(int32_t)edgec_rintf(edgec_min_f(edgec_max_f(a, -128.0f), 8388608.0f))"),
