@@ -76,6 +76,24 @@ def test_index_arithmetic_that_is_used_twice_gets_a_name() -> None:
     ]
 
 
+def test_what_the_loops_around_decide_of_constants_is_read_before_a_loop() -> None:
+    """Not what a choice may leave out, nor at a place that was read itself, nor what is no constant."""
+    table, other = load("table", i, INT), load("t", i, FLOAT)
+    chosen = select(Binary(BOOL, "lt", i, j), load("table", i + 1, INT), 3)
+    value = load("t", j + table * 8, FLOAT) + other + cast(chosen, FLOAT) + cast(load("table", table, INT), FLOAT)
+    buffers = {"t": "in", "u": "out", "table": "table"}
+    scope = Scope(buffers, ranges={"i": (0, 1), "j": (0, 6), "table[]": (0, 9)}, constants=frozenset({"table"}))
+    body = (For(i, const(2), (For(j, const(7), (Store("u", j, value),)),)),)
+    assert list(render_statements(body, scope)) == [
+        "    for (int32_t i = 0; i < 2; i++) {",
+        "        const int32_t held = table[i];",
+        "        for (int32_t j = 0; j < 7; j++) {",
+        "            out[j] = in[j + held * 8] + in[i] + (float)(i < j ? table[i + 1] : 3) + (float)table[held];",
+        "        }",
+        "    }",
+    ]
+
+
 def test_a_name_given_to_an_index_hides_no_variable() -> None:
     index = var("index")
     at = index * 4 + 1
