@@ -44,6 +44,14 @@ static inline float edgec_rintf(float x) {
 static inline int32_t edgec_nearest(float x) { return (int32_t)edgec_bits(x + 12582912.0f) - 0x4b400000; }
 /* edgec_nearest of a number within bounds; the second one is 0 where `known` is a NaN, whatever x is. Bounds keep the bits of that sum, which
    are in the order of numbers: gcc makes branches of bounds on floats that become constants, and of a choice between results, not vectors. */
+#if defined(__arm__) && defined(__GNUC__) && !defined(__clang__) /* makes no vectors of floats, and one by one takes less for these */
+EDGEC_IN_LOOPS int32_t edgec_nearest_within(float x, float low, float high) {
+    return edgec_nearest(edgec_fminf(edgec_fmaxf(x, low), high));
+}
+EDGEC_IN_LOOPS int32_t edgec_nearest_known(float known, float x, float low, float high) {
+    return edgec_nearest(known == known ? edgec_fminf(edgec_fmaxf(x, low), high) : 0.0f);
+}
+#else
 EDGEC_IN_LOOPS int32_t edgec_nearest_within(float x, float low, float high) {
     const int32_t bits = (int32_t)edgec_bits(x + 12582912.0f);
     const int32_t least = (int32_t)edgec_bits(low + 12582912.0f), most = (int32_t)edgec_bits(high + 12582912.0f);
@@ -53,6 +61,7 @@ EDGEC_IN_LOOPS int32_t edgec_nearest_within(float x, float low, float high) {
 EDGEC_IN_LOOPS int32_t edgec_nearest_known(float known, float x, float low, float high) {
     return edgec_nearest_within(x, low, high) & -(int32_t)(known == known);
 }
+#endif
 static inline float edgec_floorf(float x) {
     float r = edgec_rintf(x);
     float less = r - 1.0f;
