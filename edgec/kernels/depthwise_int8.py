@@ -59,7 +59,8 @@ DEPTHWISE_INT8_FUNCTION = with_functions(DepthwiseInt8Function)
 
 
 def _scratch(arguments: DepthwiseInt8, _: Collection[str]) -> int:
-    return tap_pointers(arguments.window) + lines(arguments.channels + LANES)
+    row = arguments.channels + LANES
+    return tap_pointers(arguments.window) + lines(row) + lines(row * 4)
 
 
 @dataclass(frozen=True)
@@ -289,5 +290,5 @@ _NARROW = Variant(
     dict.fromkeys(NARROW_TILES, ("window.h",)),
 )  # fmt: skip
 _PAIRS_OF_TAPS = Variant("pairs", row_items, _pairs_scratch, {"helium": None}, CODES, template="depthwise_int8/pairs")
-_STRIPS = Variant("strips", row_items, _scratch, TILES, CODES, lambda arguments: arguments.channels >= LANES)
+_STRIPS = Variant("strips", row_items, _scratch, TILES, CODES)
 VARIANTS = (_PAIRS_OF_TAPS, _rows(3, 1), _rows(3, 2), _rows(5, 1), _NARROW, _STRIPS)
