@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from edgec.emit.ranges import is_number
 from edgec.program.expr import Binary, Const, Expr, Select
 
 
 def nearest_of(item: Expr, named: Container[Expr] = ()) -> tuple[str, tuple[Expr, ...]]:
     """The function of runtimes/c/math.h that rounds `item`, and what it takes: bounds apart, for it knows better ways than C to keep to
-    them, unless they are in a subexpression with a name."""
+    them, unless they are in a subexpression with a name, or of what may be a NaN."""
     number, inner = _number_or_zero(item)
     bounds = _bounds(inner)
     if not bounds or item in named or inner in named:
         return "edgec_nearest", (item,)
-    return ("edgec_nearest_known", (number, *bounds)) if number else ("edgec_nearest_within", bounds)
+    if number is not None:
+        return "edgec_nearest_known", (number, *bounds)
+    return ("edgec_nearest_within", bounds) if is_number(bounds[0]) else ("edgec_nearest", (item,))
 
 
 def _number_or_zero(item: Expr) -> tuple[Expr | None, Expr]:

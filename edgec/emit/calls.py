@@ -16,7 +16,7 @@ from edgec.ir.types import DType
 from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
 from edgec.program.effort import effort
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
-from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall, When
+from edgec.program.program import AnyCall, Assign, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall, When
 from edgec.program.turns import spans
 from edgec.program.walk import statements, subexpressions
 from edgec.targets import Target
@@ -186,6 +186,7 @@ def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list
         {name: HALVES[program.buffers[name].dtype] for name in pointers if program.buffers[name].dtype in HALVES},
         tables & set(loaded),
         of_call(program, call),
+        constants=frozenset(name for name in loaded if program.buffers[name].kind is Kind.CONSTANT),
     )
     loop = _split_loop(call)
     if loop is None:

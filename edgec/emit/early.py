@@ -4,15 +4,20 @@ gcc 12 turns a read that depends on a mask into AVX2's masked read. Where the ma
 with a mask for several rows, it reads at the mask's step: other numbers. What is always read needs no mask.
 
 Of `v < 0 ? slope[i] * v : v` compilers would keep the read behind a jump, and make no vectors of the loop.
+
+And what a loop reads of a constant at a place that the loops around it alone decide, before the loop: compilers read it again after each
+store, which could have changed it for all that they know.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from edgec.program.expr import BOOL, Binary, Expr, Load, Select, Unary, Var
+from edgec.ir.types import DType
+from edgec.program.expr import BOOL, Binary, Const, Expr, Load, Select, Size, Unary, Var
 from edgec.program.program import Declare, Statement
-from edgec.program.walk import children, distinct
+from edgec.program.walk import children, distinct, expressions, roots, walk
 
 
 def early_reads(roots: Iterable[Expr], data: Collection[str] = (), mutable: Collection[str] = ()) -> list[Load]:
@@ -25,6 +30,37 @@ def early_reads(roots: Iterable[Expr], data: Collection[str] = (), mutable: Coll
         for item, is_chosen in _reads(root, False, frozenset(data), frozenset(mutable)):
             (chosen if is_chosen else always).append(item)
     return [item for item in dict.fromkeys(chosen) if item not in always]
+
+
+def steady_reads(body: Iterable[Statement], constants: Collection[str], loops: Collection[str]) -> list[Load]:
+    """Reads of constants that every turn of a loop has, at places that variables of the loops around it decide."""
+    found = dict[Load, None]()
+    for root in roots(body):
+        found.update({item: None for item in _certain(root) if item.buffer in constants and _is_steady(item.index, loops)})
+    return list(found)
+
+
+def _certain(item: Expr) -> Iterator[Load]:
+    """The reads of an expression that no choice leaves out."""
+    for child in children(item)[: 1 if isinstance(item, Select) or _is_logical(item) else None]:
+        yield from _certain(child)
+    if isinstance(item, Load):
+        yield item
+
+
+def _is_steady(item: Expr, loops: Collection[str]) -> bool:
+    if isinstance(item, Var):
+        return item.name in loops
+    return isinstance(item, (Binary, Const, Size)) and all(_is_steady(child, loops) for child in children(item))
+
+
+def common_indices(item: Statement, shared: Collection[Expr], mutable: Collection[str]) -> list[Expr]:
+    """Index arithmetic (two operations or more) that a statement uses twice and that has no name yet, smallest first."""
+    parts = [part for root in expressions(item) for part in _unnamed(root, shared) if isinstance(part, Binary)]
+    counts: Counter[Expr] = Counter(part for part in parts if _is_index(part, mutable))
+    found = [part for part, count in counts.items() if count > 1 and _weight(part) > 1]
+    inner = {child for part in found for child in walk(part) if child != part and counts[child] <= counts[part]}
+    return sorted((part for part in found if part not in inner), key=_weight)
 
 
 def data_of(item: Statement, data: frozenset[str]) -> frozenset[str]:
@@ -66,3 +102,26 @@ def _is_logical(item: Expr) -> bool:
 
 def _has_load(item: Expr, data: frozenset[str]) -> bool:
     return any(isinstance(part, Load) or (isinstance(part, Var) and part.name in data) for part in distinct([item]))
+
+
+def _unnamed(item: Expr, shared: Collection[Expr]) -> Iterator[Expr]:
+    """`walk` without what has a name."""
+    if item not in shared:
+        for child in children(item):
+            yield from _unnamed(child, shared)
+        yield item
+
+
+def _is_index(item: Expr, mutable: Collection[str]) -> bool:
+    """Integer arithmetic on names and constants alone, which is cheap and safe to compute early, guards or not."""
+    if item.dtype is not DType.INT32 or not isinstance(item, (Binary, Const, Var, Size)):
+        return False
+    if isinstance(item, Var) and item.name in mutable:
+        return False
+    if isinstance(item, Binary) and item.op in ("div", "floordiv", "mod") and not isinstance(item.b, Const):
+        return False
+    return all(_is_index(child, mutable) for child in children(item))
+
+
+def _weight(item: Expr) -> int:
+    return sum(isinstance(part, Binary) for part in walk(item))

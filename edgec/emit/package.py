@@ -36,7 +36,7 @@ from edgec.targets import Target
 Hosts = Mapping[str, Mapping[str, object]]  # what the hosts know of tensors, by buffer
 
 ABI_VERSION = 4
-INT8_CONTRACT = 11
+INT8_CONTRACT = 12
 STACK_BYTES = 16384
 MOST_WORK = 2**31 - 1  # that a step or a run tells of itself
 MAX_BLOCKS = 64  # of a step for each thread

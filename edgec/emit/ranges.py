@@ -115,28 +115,34 @@ def contents(buffer: str) -> str:
 
 
 def of_call(program: Program, call: LoopCall) -> dict[str, Range]:
-    """The ranges of a nest's loop variables, over all loops of one name, and of buffers whose elements have a limit."""
-    limits = {name: program.buffers[name].below for name in call.call.reads}
-    found = {contents(name): (0, range_of(below)[1] - 1) for name, below in limits.items() if below is not None}
-    return found | _of_loops(call.body)
-
-
-def _of_loops(body: Iterable[Statement]) -> dict[str, Range]:
+    """The ranges of a nest's variables, over all of one name that no Assign changes, and of buffers whose elements are known or limited."""
     found: dict[str, Range] = {}
-    declared: set[str] = set()
-    _collect(body, found, declared)
-    return {name: range_ for name, range_ in found.items() if name not in declared}
+    for name in call.call.reads:
+        buffer = program.buffers[name]
+        if buffer.below is not None:
+            found[contents(name)] = 0, range_of(buffer.below)[1] - 1
+        elif buffer.data is not None and buffer.data.size and buffer.data.dtype.kind in "iu":
+            found[contents(name)] = int(buffer.data.min()), int(buffer.data.max())
+    mutable: set[str] = set()
+    _collect(call.body, found, mutable)
+    return {name: range_ for name, range_ in found.items() if name not in mutable}
 
 
-def _collect(body: Iterable[Statement], found: dict[str, Range], declared: set[str]) -> None:
+def _collect(body: Iterable[Statement], found: dict[str, Range], mutable: set[str]) -> None:
     for item in body:
         if isinstance(item, Declare):
-            declared.add(item.var.name)
+            if item.mutable:
+                mutable.add(item.var.name)
+            known = {name: range_ for name, range_ in found.items() if name not in mutable}
+            _widen(found, item.var.name, range_of(item.value, known))
         if not isinstance(item, For):
             continue
         start = (0, 0) if item.start is None else range_of(item.start, found)
         count = range_of(item.extent, found)
-        last = max(start[0], start[1] + count[1] - 1)
-        before = found.get(item.var.name, (start[0], last))
-        found[item.var.name] = min(before[0], start[0]), max(before[1], last)
-        _collect(item.body, found, declared)
+        _widen(found, item.var.name, (start[0], max(start[0], start[1] + count[1] - 1)))
+        _collect(item.body, found, mutable)
+
+
+def _widen(found: dict[str, Range], name: str, range_: Range) -> None:
+    before = found.get(name, range_)
+    found[name] = min(before[0], range_[0]), max(before[1], range_[1])

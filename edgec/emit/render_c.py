@@ -6,13 +6,12 @@ overflows, and functions of runtimes/c/scalar.h elsewhere. `edgec_*f` functions 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from edgec.emit.bounded import nearest_of
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
-from edgec.emit.early import data_of, early_reads
+from edgec.emit.early import common_indices, data_of, early_reads, steady_reads
 from edgec.emit.half_planes import half_planes
 from edgec.emit.look_ups import LookUpNest, look_ups
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, of_type, range_of
@@ -20,7 +19,7 @@ from edgec.ir.types import DType
 from edgec.program.expr import INT, Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, var
 from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Statement, Store
-from edgec.program.walk import children, distinct, expressions, roots, walk
+from edgec.program.walk import distinct, expressions, roots
 
 INDENT = "    "
 _ATOM, _UNARY, _SELECT = 20, 16, 2
@@ -68,14 +67,16 @@ class Scope:
     ranges: Known = field(default_factory=lambda: NOTHING)  # of the loops' variables
     shared: dict[Expr, str] = field(default_factory=dict)
     data: frozenset[str] = frozenset()  # variables that hold what was read
+    constants: frozenset[str] = frozenset()  # buffers that no run changes
+    loops: frozenset[str] = frozenset()  # variables of the loops around
 
     def block(self) -> Scope:
         """The scope of an inner block: names given there end with it."""
         return replace(self, shared=dict(self.shared))
 
-    def name(self, item: Expr) -> str:
+    def name(self, item: Expr, hint: str = "index") -> str:
         """A new name for a subexpression, used from here on in this block."""
-        self.shared[item] = identifier("index", self.taken | set(self.shared.values()))
+        self.shared[item] = identifier(hint, self.taken | set(self.shared.values()))
         return self.shared[item]
 
 
@@ -240,7 +241,7 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int = 1)
             end = render(item.extent if item.start is None else item.start + item.extent, scope)
             yield from render_loop(item, start, end, scope, depth)
             continue
-        for part in _common(item, scope):
+        for part in common_indices(item, scope.shared, scope.mutable):
             text = render(part, scope)
             yield f"{pad}const int32_t {scope.name(part)} = {text};"
         reading = scope.block()  # another statement's may differ, and gets other names
@@ -268,8 +269,12 @@ def render_loop(loop: For, start: str, end: str, scope: Scope, depth: int) -> It
         x, y = (_moved(scope.buffers[name], at, "0", scope) for name, at in ((rounded.x, rounded.x_origin), (rounded.y, rounded.y_origin)))
         yield f"{pad}edgec_halves({x}, {rounded.plane}, {rounded.planes}, {y}, {start}, {end});"
         return
+    for read in steady_reads(loop.body, scope.constants - scope.halves.keys(), scope.loops):
+        if read not in scope.shared:
+            text = render(read, scope)
+            yield f"{pad}const {scalar_type(read.dtype)} {scope.name(read, 'held')} = {text};"
     yield f"{pad}for (int32_t {name} = {start}; {name} < {end}; {name}++) {{"
-    yield from render_statements(loop.body, scope.block(), depth + 1)
+    yield from render_statements(loop.body, replace(scope.block(), loops=scope.loops | {name}), depth + 1)
     yield f"{pad}}}"
 
 
@@ -366,35 +371,3 @@ def _simple(item: Statement, scope: Scope) -> str:
     if item.buffer in scope.halves:
         value = f"edgec_float_to_{scope.halves[item.buffer]}({value})"
     return f"{scope.buffers[item.buffer]}[{render(item.index, scope)}] = {value};"
-
-
-def _unnamed(item: Expr, scope: Scope) -> Iterator[Expr]:
-    """`walk` without what has a name."""
-    if item not in scope.shared:
-        for child in children(item):
-            yield from _unnamed(child, scope)
-        yield item
-
-
-def _is_index(item: Expr, mutable: frozenset[str]) -> bool:
-    """Integer arithmetic on names and constants alone, which is cheap and safe to compute early, guards or not."""
-    if item.dtype is not DType.INT32 or not isinstance(item, (Binary, Const, Var, Size)):
-        return False
-    if isinstance(item, Var) and item.name in mutable:
-        return False
-    if isinstance(item, Binary) and item.op in ("div", "floordiv", "mod") and not isinstance(item.b, Const):
-        return False
-    return all(_is_index(child, mutable) for child in children(item))
-
-
-def _weight(item: Expr) -> int:
-    return sum(isinstance(part, Binary) for part in walk(item))
-
-
-def _common(item: Statement, scope: Scope) -> list[Expr]:
-    """Index arithmetic (two operations or more) that a statement uses twice and that has no name yet, smallest first."""
-    parts = [part for root in expressions(item) for part in _unnamed(root, scope) if isinstance(part, Binary)]
-    counts: Counter[Expr] = Counter(part for part in parts if _is_index(part, scope.mutable))
-    found = [part for part, count in counts.items() if count > 1 and _weight(part) > 1]
-    inner = {child for part in found for child in walk(part) if child != part and counts[child] <= counts[part]}
-    return sorted((part for part in found if part not in inner), key=_weight)

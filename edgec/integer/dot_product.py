@@ -12,7 +12,6 @@ from edgec.integer.roles import bias_groups, channel_axis, matrix_refusal, may_e
 from edgec.integer.shaping import Shaping
 from edgec.ir.graph import Graph, Node
 
-NARROW = 127  # the largest weight, less its zero point, of products that end in float
 LIMIT = 2**31
 WIDE_LIMIT = 2**53  # of sums that binary64 holds exactly
 
@@ -28,10 +27,8 @@ def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None, sh
     steps = weights.steps
     if wide and not fits_int8(steps):
         return "its weights, less their zero points, leave int8"
-    if tail is None and not wide and not (may_end_in_float(graph, node) and is_narrow(steps)):
-        return "its result is not quantized, and depthwise or wide weights have no ending in float"
-    if shaping is not None and not is_narrow(steps):
-        return "no function is computed of the sums of wide weights"
+    if tail is None and not wide and not may_end_in_float(graph, node):
+        return "its result is not quantized, and depthwise weights have no ending in float"
     copies = bias_groups(node)
     scales = np.tile(np.broadcast_to(scale, (steps.shape[channel_axis(node)],)), copies).astype(np.float32)
     bias = _bias(graph, node.input(2), source, scales)
@@ -56,11 +53,6 @@ def _behind(shaping: Shaping, channels: int) -> np.ndarray:
     with np.errstate(over="ignore"):
         found: np.ndarray = (np.ones(channels, np.float32) if shaping.multiplier is None else shaping.multiplier) * inverse
     return found.astype(np.float32)
-
-
-def is_narrow(steps: np.ndarray) -> bool:
-    """Whether all w - z_w lie in [-127, 127]."""
-    return bool(steps.size == 0 or np.abs(steps).max() <= NARROW)
 
 
 def fits_int8(steps: np.ndarray) -> bool:

@@ -1,4 +1,4 @@
-"""Convolutions of codes with weights that the fast kernels do not take: outside of int8, or of -128 more than once in a channel."""
+"""Convolutions of codes whose sums times their multipliers could leave 32 bits, which the fast kernels do not take."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from edgec.kernels.depthwise import CODES, depthwise_reach
 from edgec.kernels.functions import with_functions
 from edgec.kernels.variants import Variant
 from edgec.kernels.windows import lines, row_items, tap_pointers, taps
-from edgec.program.arguments import LANES, Arguments, Window, pointer, real, size
-from edgec.program.expr import Number
+from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Window, pointer, real, size
+from edgec.program.expr import Number, bound, expr
 from edgec.program.program import Pointer
 
 
@@ -89,6 +89,27 @@ TILES: dict[str, StripTile] = {
     "relaxed7": StripTile(strip=2),
     "relaxed8": StripTile(taps=4),
 }
+
+
+NARROW_PIXELS = 4 * PIXEL_BLOCK  # of a row at once
+
+
+@dataclass(frozen=True)
+class NarrowTile(StripTile):
+    """As many pixels as a run holds, `strip` times: their channels lie next to one another in lines of columns that are a stride apart."""
+
+    pixels: ClassVar[int] = NARROW_PIXELS
+
+    def work_bytes(self, arguments: DepthwiseInt8) -> int:
+        """Offsets of taps, filters, what sums begin with and end by, results, and lines: as the kernel divides them."""
+        w, run, channels = arguments.window, self.runs[0], arguments.channels
+        pixels, steps = min(bound(expr(w.out_width)), self.pixels), -(-taps(w) // self.taps) * self.taps
+        line = lines((pixels + (w.kernel_width - 1) * w.dilation_width // w.stride_width + 1) * channels + self.strip * run)
+        results = lines(pixels * channels + self.strip * run)
+        return lines(4 * steps) + lines(steps * run) + 12 * run + results + line * w.kernel_height * w.stride_width
+
+
+NARROW_TILES = {name: NarrowTile(tile.taps, tile.strip, tile.runs) for name, tile in TILES.items()}
 
 
 @dataclass(frozen=True)
@@ -259,5 +280,15 @@ def _pairs_scratch(arguments: DepthwiseInt8, _: Collection[str]) -> int:
     return lines(3 * taps(arguments.window) * 4 + arguments.channels)
 
 
+def _narrow_scratch(arguments: DepthwiseInt8, vocabularies: Collection[str]) -> int:
+    tiles = [NARROW_TILES[vocabulary] for vocabulary in vocabularies if vocabulary in NARROW_TILES]
+    return max((tile.work_bytes(arguments) for tile in tiles), default=0)
+
+
+_NARROW = Variant(
+    "narrow", row_items, _narrow_scratch, NARROW_TILES, CODES, lambda arguments: arguments.channels < LANES, "depthwise_int8/narrow",
+    dict.fromkeys(NARROW_TILES, ("window.h",)),
+)  # fmt: skip
 _PAIRS_OF_TAPS = Variant("pairs", row_items, _pairs_scratch, {"helium": None}, CODES, template="depthwise_int8/pairs")
-VARIANTS = (_PAIRS_OF_TAPS, _rows(3, 1), _rows(3, 2), _rows(5, 1), Variant("strips", row_items, _scratch, TILES, CODES))
+_STRIPS = Variant("strips", row_items, _scratch, TILES, CODES)
+VARIANTS = (_PAIRS_OF_TAPS, _rows(3, 1), _rows(3, 2), _rows(5, 1), _NARROW, _STRIPS)

@@ -13,7 +13,7 @@ import numpy as np
 from edgec.integer.grid import Grid
 from edgec.ir.types import DType
 from edgec.lower.values import Coded, Value
-from edgec.program.expr import FLOAT, INT, Expr, binary, cast, clamp, const, real, select, unary
+from edgec.program.expr import FLOAT, INT, Binary, Const, Expr, binary, cast, clamp, const, real, select, unary
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Parameters:
     zero: int
 
 
+BOUND = 2.0**60  # bounds of numbers below it are joined with those of codes
 _LEAST = {DType.INT8: -128, DType.UINT8: 0, DType.INT16: -32768, DType.UINT16: 0}
 
 
@@ -91,8 +92,27 @@ def quantize(x: Expr, params: Parameters, activation: DType) -> Expr:
     """Clause 2: clamp(rint(fl32(x * (1/s)))), NaN giving the zero point."""
     low, high = limits(activation)
     inverse = np.float32(1) / np.float32(params.scale)
-    bounded = clamp(x * real(float(inverse)), float(low - params.zero), float(high - params.zero))
-    return _rounded(select(binary("eq", x, x), bounded, 0.0), params.zero, activation)
+    number, least, most = _unbounded(x, inverse, float(low - params.zero), float(high - params.zero))
+    bounded = clamp(number * real(float(inverse)), least, most)
+    return _rounded(select(binary("eq", number, number), bounded, 0.0), params.zero, activation)
+
+
+def _unbounded(x: Expr, factor: np.float32, low: float, high: float) -> tuple[Expr, float, float]:
+    """What Relu and Clip bound before it is multiplied, and the bounds of both: products are in the order of numbers, and NaN stays one.
+
+    Of a float that may become a constant gcc makes branches.
+    """
+    while isinstance(x, Binary) and x.op in ("maximum", "minimum") and x.dtype is FLOAT:
+        number, bound = (x.b, x.a) if isinstance(x.a, Const) else (x.a, x.b)
+        if not isinstance(bound, Const) or not abs(bound.value) < BOUND:
+            break
+        with np.errstate(over="ignore"):
+            product = float(np.float32(bound.value) * factor)
+        inner = (max(low, product), high) if x.op == "maximum" else (low, min(high, product))
+        if not inner[0] <= inner[1]:
+            break
+        x, (low, high) = number, inner
+    return x, low, high
 
 
 def settle(steps: Expr, low: int, high: int, zero: int, activation: DType) -> Expr:

@@ -13,11 +13,12 @@ from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.lower.builder import Lowering
 from edgec.lower.comment import tensor
+from edgec.lower.destination import slices
 from edgec.lower.layout import Pixels
 from edgec.lower.placed import placed_operand, placed_result, surely_placed
 from edgec.lower.product import Product
 from edgec.lower.tail import Tail, float_tail
-from edgec.lower.values import Value, channels_last
+from edgec.lower.values import Value
 from edgec.program.expr import const
 from edgec.program.program import Kind
 
@@ -68,12 +69,24 @@ def labelled(value: Value, nodes: Sequence[Node]) -> Value:
 
 
 def pixel_input(lowering: Lowering, product: Product, name: str, value: Value) -> tuple[Value, Pixels]:
-    """`value` as pixels in memory, copied there when it lies otherwise; `name` then keeps the copy, which has each channel but once."""
-    if product.copies > 1:
-        once = value if value.free else lowering.materialize(value, name, channels_last(value.rank))
+    """What the product reads of `value` as pixels in memory, copied there when it lies otherwise; `name` then keeps the copy of `value`."""
+    if product.read is not None:
+        once = value if value.free else lowering.materialize(value, name, product.order_of(value.rank))
         lowering.keep(name, value, once)
-        value = lowering.materialize(product.copied(once), f"{name}_copies", channels_last(value.rank))
+        value = _side_by_side(lowering, f"{name}_copies", product.read(lowering, once), product)
     return placed_operand(lowering, name, value, product.is_rows, partial(_readable, lowering, product, value))
+
+
+def _side_by_side(lowering: Lowering, name: str, parts: list[Value], product: Product) -> Value:
+    """One tensor of the channels of all parts."""
+    axis, first = product.channel_axis % parts[0].rank, parts[0]
+    counts = [part.shape[axis] for part in parts]
+    shape = tuple(sum(counts[1:], counts[0]) if d == axis else size for d, size in enumerate(first.shape))
+    whole = lowering.dense(name, first.dtype, shape, product.order_of(first.rank))
+    starts = [sum(counts[:place], const(0)) for place in range(len(parts))]
+    for part, place in zip(parts, slices(whole, axis, starts), strict=True):
+        lowering.materialize(part, name, into=place)
+    return whole
 
 
 def _readable(lowering: Lowering, product: Product, value: Value, found: Pixels) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgec.integer.dot_product import LIMIT, is_narrow, reach
+from edgec.integer.dot_product import LIMIT, reach
 from edgec.integer.operators import Tail, WideDotProduct
 from edgec.integer.roles import bias_groups, channel_axis
 from edgec.ir.types import DType
@@ -62,7 +62,7 @@ def _is_small(operator: WideDotProduct, product: Product) -> bool:
     """Whether 8-bit codes are multiplied, whose sums int32 holds: the kernel that ends in float, which is faster, gives the same floats."""
     steps = operator.weights.steps
     sums = np.abs(operator.bias) + reach(steps, channel_axis(operator.node), bias_groups(operator.node)) * 255
-    return operator.operands[0].grid.bits == 8 and not product.depthwise and is_narrow(steps) and bool((sums < LIMIT).all())
+    return operator.operands[0].grid.bits == 8 and not product.spread().depthwise and bool((sums < LIMIT).all())
 
 
 def _wide_codes(lowering: Lowering, operator: WideDotProduct) -> Value:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from edgec.integer.dot_product import fits_int8, is_narrow
 from edgec.integer.operators import DotProduct, Operand, Sum, Tail
 from edgec.integer.tails import sole_reader
 from edgec.ir.graph import Node
@@ -31,6 +30,7 @@ from edgec.lower.layout import Pixels
 from edgec.lower.product import Product, describe_product
 from edgec.lower.quantized import Ending, codes_of, ending, finish, params_of
 from edgec.lower.values import Value
+from edgec.lower.wide_weights import narrowed
 from edgec.program.arguments import LANES
 from edgec.program.expr import const
 from edgec.program.functions import FUNCTIONS
@@ -44,7 +44,7 @@ class ConvolutionLayer:
     weights: np.ndarray  # int32 [group][out][tap][in]
     bias: np.ndarray  # int64 [group][out]
     scale: np.ndarray  # float32 [group][out]; the multiplier of the sums; with a function, behind it that of what this gives
-    narrow: bool  # whether all weights fit the fast kernels, and all sums times their scale 32 bits
+    narrow: bool  # whether fast kernels take it: the weights, and sums that times their scale fit 32 bits
 
     @property
     def dtype(self) -> DType:
@@ -71,7 +71,7 @@ def dot_product(lowering: Lowering, operator: DotProduct) -> None:
     assert product is not None
     if operator.tail is not None:
         product = product.spread()
-    layer = _layer(operator, product)
+    product, layer = _layer(operator, product)
     codes = pixel_input(lowering, product, node.inputs[0], codes_of(lowering, source))
     if operator.tail is None:
         name = node.outputs[0]
@@ -82,26 +82,21 @@ def dot_product(lowering: Lowering, operator: DotProduct) -> None:
 
 def float_codes(lowering: Lowering, operator: DotProduct, product: Product) -> Value:
     """The floats that an operator with 8-bit codes has before they become codes again."""
-    (source,), layer = operator.operands, _layer(operator, product)
+    (source,), (product, layer) = operator.operands, _layer(operator, product)
     codes = pixel_input(lowering, product, operator.node.inputs[0], codes_of(lowering, source))
     return _floats(lowering, operator, product, layer, codes)
 
 
-def _layer(operator: DotProduct, product: Product) -> ConvolutionLayer:
+def _layer(operator: DotProduct, product: Product) -> tuple[Product, ConvolutionLayer]:
+    """And what the kernel multiplies."""
     arranged = product.arrange(operator.weights.steps)
     multipliers = product.vector(operator.multipliers).astype(np.float32)
     converts = operator.tail is None or operator.function is not None or _fits(operator, product, arranged, multipliers)
     if operator.behind is not None:
         multipliers = np.stack([multipliers, product.vector(operator.behind)])
-    return ConvolutionLayer(arranged, product.vector(operator.bias), multipliers, fits_kernels(arranged) and converts)
-
-
-def fits_kernels(steps: np.ndarray) -> bool:
-    """Whether fast kernels may take weights [group][out][tap][in]: of two products that one adds in 16 bits only one may be of -128.
-
-    What other tools quantize has one in about every other channel, at the weight of the largest magnitude.
-    """
-    return is_narrow(steps) or (fits_int8(steps) and bool(((steps == -128).sum(axis=(2, 3)) <= 1).all()))
+    bias = product.vector(operator.bias)
+    product, weights = narrowed(product, arranged) if converts else (product, arranged)
+    return product, ConvolutionLayer(weights, bias, multipliers, converts)
 
 
 def _fits(operator: DotProduct, product: Product, steps: np.ndarray, multipliers: np.ndarray) -> bool:

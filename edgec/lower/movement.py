@@ -203,8 +203,31 @@ def _reshaped_order(source: Value, shape: Extents, pairs: Sequence[Pair]) -> Ord
 
 def _reshaped_splits(source: Value, shape: Extents, pairs: Sequence[Pair]) -> tuple[Extents, ...]:
     splits: list[Extents] = [(size,) for size in shape]
+    inner = source.splits or tuple((size,) for size in source.shape)
     for a, b in pairs:
+        factors = [size for d in a for size in inner[d]]
         if len(b) == 1:
-            inner = source.splits or tuple((size,) for size in source.shape)
-            splits[b[0]] = tuple(size for d in a for size in inner[d])
+            splits[b[0]] = tuple(factors)
+        elif len(b) > 1:
+            for d, parts in zip(b, _divided(factors, [shape[d] for d in b]), strict=True):
+                splits[d] = parts
     return tuple(splits)
+
+
+def _divided(factors: Sequence[Expr], sizes: Sequence[Expr]) -> list[Extents]:
+    """Sizes as products of the factors, one of which two sizes may share; each as it is where that is not possible."""
+    whole: list[Extents] = [(size,) for size in sizes]
+    if not all(isinstance(item, Const) for item in (*factors, *sizes)):
+        return whole
+    left, found = [fixed(factor) for factor in factors], list[Extents]()
+    for size in map(fixed, sizes):
+        parts = []
+        while size > 1 and left:
+            part = min(size, left[0])
+            if part == 0 or size % part or left[0] % part:
+                return whole
+            size, left[0] = size // part, left[0] // part
+            parts += [const(part)] if part > 1 else []
+            left = left[1:] if left[0] == 1 else left
+        found.append(tuple(parts) or (const(size),))
+    return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.lower import movement
+from edgec.lower.builder import Lowering
 from edgec.lower.layout import Pixels, pixels, rows
 from edgec.lower.trimming import kept
 from edgec.lower.values import Extents, Order, Value, channels_last, extents, fixed, row_major
@@ -37,7 +38,7 @@ class Product:
     arrange: Callable[[np.ndarray], np.ndarray]
     vector: Callable[[np.ndarray], np.ndarray]
     finish: Callable[[Value], Value] | None = None
-    copies: int = 1  # of each channel of the input, one behind the other, that the kernel reads
+    read: Callable[[Lowering, Value], list[Value]] | None = None  # what the kernel reads of the node's input, side by side; None: that
 
     @property
     def depthwise(self) -> bool:
@@ -45,7 +46,15 @@ class Product:
 
     @property
     def order(self) -> Order:
-        return row_major(len(self.shape)) if self.is_rows else channels_last(len(self.shape))
+        return self.order_of(len(self.shape))
+
+    def order_of(self, rank: int) -> Order:
+        """Of a tensor's memory, where its channels are neighbours."""
+        return row_major(rank) if self.is_rows else channels_last(rank)
+
+    @property
+    def channel_axis(self) -> int:
+        return -1 if self.is_rows else 1
 
     def spread(self) -> Product:
         """Depthwise, of an input that holds each channel once for each result: few results of a channel fill no panel of weights."""
@@ -53,17 +62,9 @@ class Product:
         if self.groups == 1 or self.in_channels > 1 or not 1 < each <= LANES // 2:
             return self
         return replace(
-            self, groups=groups, out_channels=1, copies=each,
+            self, groups=groups, out_channels=1, read=lambda _, value: [_repeated(value, each)],
             arrange=lambda w: self.arrange(w).reshape(groups, 1, taps, 1), vector=lambda v: self.vector(v).reshape(groups, 1),
         )  # fmt: skip
-
-    def copied(self, value: Value) -> Value:
-        """What the kernel reads of the node's input."""
-        if self.copies == 1:
-            return value
-        apart = movement.reshape(value, (*value.shape[:2], const(1), *value.shape[2:]))
-        each = movement.expand(apart, (*value.shape[:2], const(self.copies), *value.shape[2:]))
-        return movement.reshape(each, (value.shape[0], value.shape[1] * self.copies, *value.shape[2:]))
 
     def pixels(self, value: Value, shape: Extents) -> Pixels | None:
         """`value`'s memory as this product's pixels, None when it does not lie so."""
@@ -87,6 +88,13 @@ class Product:
         per_channel = self.kernel[0] * self.kernel[1] * self.in_channels
         places = bound(product(self.shape[:-1] if self.is_rows else (self.shape[0], *self.shape[2:])))
         return places * channels * per_channel
+
+
+def _repeated(value: Value, copies: int) -> Value:
+    """Each channel so often, one behind the other."""
+    shape = value.shape
+    each = movement.expand(movement.reshape(value, (*shape[:2], const(1), *shape[2:])), (*shape[:2], const(copies), *shape[2:]))
+    return movement.reshape(each, (shape[0], shape[1] * copies, *shape[2:]))
 
 
 def image(shape: Extents) -> tuple[Expr, Expr]:

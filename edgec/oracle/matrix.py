@@ -14,8 +14,6 @@ from edgec.oracle.model import Node
 from edgec.oracle.sums import shaping
 from edgec.oracle.window import spread, window
 
-LARGEST_WEIGHT = 127  # of products that end in float
-
 
 @dataclass(frozen=True)
 class MatrixLayer:
@@ -80,11 +78,10 @@ def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis:
 
 
 def _ends_in_float(context: Context, node: Node, w: Array) -> bool:
-    """Whether clause 4 has a float result for these weights: not for wide ones, nor, without a function, depthwise ones."""
+    """Whether clause 4 has a float result for these weights: not, without a function, for depthwise ones."""
     groups = node.get("group", 1)
     inner = {"Conv": w.shape[1], "ConvTranspose": w.shape[0] // groups}.get(node.op, 0)
-    narrow = bool(np.abs(w).max(initial=0) <= LARGEST_WEIGHT)
-    return narrow and (not (groups > 1 and inner == 1) or shaping(context, node) is not None)
+    return not (groups > 1 and inner == 1) or shaping(context, node) is not None
 
 
 def _bias(context: Context, name: str, source: np.float32, scale: Array) -> Array | None:

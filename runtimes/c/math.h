@@ -42,22 +42,24 @@ static inline float edgec_rintf(float x) {
 }
 /* The same as an integer, of a number within 2^22 of 0: 1.5 * 2^23 + x has no fraction bits either, and its last bits are the result. */
 static inline int32_t edgec_nearest(float x) { return (int32_t)edgec_bits(x + 12582912.0f) - 0x4b400000; }
-/* edgec_nearest of a number within bounds; the second one is 0 where `known` is a NaN. gcc makes branches of bounds that become constants,
-   and many masks of these; where processors have the minimum of two numbers as an instruction, it is as good: zeros may have either sign. */
-#if defined(__GNUC__) && defined(__aarch64__) && defined(__OPTIMIZE__)
-EDGEC_IN_LOOPS int32_t edgec_nearest_within(float x, float low, float high) {
-    return edgec_nearest(__builtin_fminf(__builtin_fmaxf(x, low), high));
-}
-EDGEC_IN_LOOPS int32_t edgec_nearest_known(float known, float x, float low, float high) {
-    const float within = __builtin_fminf(__builtin_fmaxf(x, low), high);
-    return edgec_nearest(known == known ? within : 0.0f);
-}
-#else
+/* edgec_nearest of a number within bounds; the second one is 0 where `known` is a NaN, whatever x is. Bounds keep the bits of that sum, which
+   are in the order of numbers: gcc makes branches of bounds on floats that become constants, and of a choice between results, not vectors. */
+#if defined(__arm__) && defined(__GNUC__) && !defined(__clang__) /* makes no vectors of floats, and one by one takes less for these */
 EDGEC_IN_LOOPS int32_t edgec_nearest_within(float x, float low, float high) {
     return edgec_nearest(edgec_fminf(edgec_fmaxf(x, low), high));
 }
 EDGEC_IN_LOOPS int32_t edgec_nearest_known(float known, float x, float low, float high) {
     return edgec_nearest(known == known ? edgec_fminf(edgec_fmaxf(x, low), high) : 0.0f);
+}
+#else
+EDGEC_IN_LOOPS int32_t edgec_nearest_within(float x, float low, float high) {
+    const int32_t bits = (int32_t)edgec_bits(x + 12582912.0f);
+    const int32_t least = (int32_t)edgec_bits(low + 12582912.0f), most = (int32_t)edgec_bits(high + 12582912.0f);
+    const int32_t above = bits > least ? bits : least;
+    return (above < most ? above : most) - 0x4b400000;
+}
+EDGEC_IN_LOOPS int32_t edgec_nearest_known(float known, float x, float low, float high) {
+    return edgec_nearest_within(x, low, high) & -(int32_t)(known == known);
 }
 #endif
 static inline float edgec_floorf(float x) {

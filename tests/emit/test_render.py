@@ -42,7 +42,8 @@ TEXTS = [
     (cast(load("t", i, DType.UINT8), INT) - 128, "(int32_t)in[i] + -128"),
     (cast(a + b, DType.INT8), "(int8_t)(edgec_to_i32_f(a + b))"),
     (cast(clamp(a, -128.0, 127.0), DType.INT8), "(int8_t)edgec_min_f(edgec_max_f(a, -128.0f), 127.0f)"),
-    (cast(unary("rint", clamp(a, -128.0, 127.0)), INT), "edgec_nearest_within(a, -128.0f, 127.0f)"),
+    (cast(unary("rint", clamp(a, -128.0, 127.0)), INT), "edgec_nearest(edgec_min_f(edgec_max_f(a, -128.0f), 127.0f))"),  # NaN is -128
+    (cast(unary("rint", clamp(cast(i, FLOAT) * 0.5, -128.0, 127.0)), INT), "edgec_nearest_within((float)i * 0.5f, -128.0f, 127.0f)"),
     (cast(unary("rint", NUMBER_OR_ZERO), INT), "edgec_nearest_known(a, a * 2.0f, -128.0f, 127.0f)"),
     (cast(unary("rint", clamp(a, -128.0, b)), INT), "edgec_to_i32_f(edgec_rintf(edgec_min_f(edgec_max_f(a, -128.0f), b)))"),
     (cast(unary("rint", clamp(a, -128.0, 8388608.0)), INT), "(int32_t)edgec_rintf(edgec_min_f(edgec_max_f(a, -128.0f), 8388608.0f))"),
@@ -70,6 +71,24 @@ def test_index_arithmetic_that_is_used_twice_gets_a_name() -> None:
         "        for (int32_t j = 0; j < 7; j++) {",
         "            const int32_t index = (i * 7 + j) * 3;",
         "            out[index] = in[index] + in[index + 1];",
+        "        }",
+        "    }",
+    ]
+
+
+def test_what_the_loops_around_decide_of_constants_is_read_before_a_loop() -> None:
+    """Not what a choice may leave out, nor at a place that was read itself, nor what is no constant."""
+    table, other = load("table", i, INT), load("t", i, FLOAT)
+    chosen = select(Binary(BOOL, "lt", i, j), load("table", i + 1, INT), 3)
+    value = load("t", j + table * 8, FLOAT) + other + cast(chosen, FLOAT) + cast(load("table", table, INT), FLOAT)
+    buffers = {"t": "in", "u": "out", "table": "table"}
+    scope = Scope(buffers, ranges={"i": (0, 1), "j": (0, 6), "table[]": (0, 9)}, constants=frozenset({"table"}))
+    body = (For(i, const(2), (For(j, const(7), (Store("u", j, value),)),)),)
+    assert list(render_statements(body, scope)) == [
+        "    for (int32_t i = 0; i < 2; i++) {",
+        "        const int32_t held = table[i];",
+        "        for (int32_t j = 0; j < 7; j++) {",
+        "            out[j] = in[j + held * 8] + in[i] + (float)(i < j ? table[i + 1] : 3) + (float)table[held];",
         "        }",
         "    }",
     ]

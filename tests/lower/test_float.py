@@ -14,8 +14,9 @@ from edgec.ir.types import Symbol
 from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.lower import LowerOptions, lower
 from edgec.passes import optimize
-from edgec.program.expr import BOOL, Select, Var, const, select
+from edgec.program.expr import BOOL, Binary, Select, Var, const, select
 from edgec.program.program import LoopCall, Program, TemplateCall
+from edgec.program.walk import subexpressions
 from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests import nets
@@ -206,6 +207,23 @@ def test_views_cost_nothing() -> None:
     }  # fmt: skip
     program = check(net(nodes, [1, 3, 6, 7], constants))
     assert len(loops(program)) == 1  # the input to channels-last
+
+
+def test_groups_of_channels_are_normalized_without_divisions() -> None:
+    """As PyTorch writes a GroupNormalization: channels lie side by side before it, and become rows once."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"]),
+        helper.make_node("Reshape", ["a", "groups"], ["b"]),
+        helper.make_node("InstanceNormalization", ["b", "scale", "bias"], ["c"]),
+        helper.make_node("Reshape", ["c", "channels"], ["d"]),
+        helper.make_node("Conv", ["d", "w"], ["y"]),
+    ]
+    constants = {
+        "w": normal(6, 6, 1, 1), "groups": np.array([0, 2, -1]), "channels": np.array([2, 6, 5, 7]),
+        "scale": normal(2), "bias": normal(2, seed=1),
+    }  # fmt: skip
+    program = check(net(nodes, [2, 6, 5, 7], constants))
+    assert not {e.op for call in loops(program) for e in subexpressions(call) if isinstance(e, Binary)} & {"mod", "floordiv"}
 
 
 def test_one_loop_for_a_chain_of_elementwise_operators() -> None:

@@ -82,14 +82,6 @@ def test_what_is_no_function_of_sums(why: str, target: Any) -> None:
     assert not {*CONV_INT8_FUNCTION.values()} & {*kernels(check(graph, {"x": x}, target))}
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
-def test_no_function_of_the_sums_of_wide_weights(target: Any) -> None:
-    x, b = random_q(np.random.default_rng(8), (1, 4, 5, 5), np.uint8), Builder()
-    wide = b.dequantize(b.const(np.full((4, 4, 1, 1), -128, np.int8)), 0.011, np.int8(0))
-    out = b.quantize(b.op("HardSwish", b.op("Conv", b.dequantize("x", 0.02, np.uint8(90)), wide)), 0.02, np.uint8(30))
-    assert CONV_INT8_FUNCTION["HardSwish"] not in kernels(check(built(b, out, {"x": x}), {"x": x}, target))
-
-
 FACTORS: dict[str, tuple[Any, ...]] = {
     "one number": (np.full((1, 1, 1, 1), 0.7, np.float32),),
     "of no channel": (np.full(5, 0.7, np.float32),),

@@ -16,6 +16,7 @@ UNARY = {
     "expf": mathlib.exp, "logf": mathlib.log, "tanhf": mathlib.tanh, "erff": mathlib.erf, "sigmoidf": mathlib.sigmoid,
     "sinf": mathlib.sin, "cosf": mathlib.cos, "sqrtf": mathlib.sqrt, "sqrtf_by_bits": mathlib.sqrt, "rintf": mathlib.rint,
     "floorf": mathlib.floor, "ceilf": mathlib.ceil, "nearby": lambda x: np.rint(np.fmin(np.fmax(x, -NEAR), NEAR)) + np.float32(0),
+    "bounded": lambda x: np.rint(np.where(np.isnan(x), np.float32(0), np.clip(x, np.float32(-9.5), np.float32(255)))) + np.float32(0),
 }  # fmt: skip
 BINARY = {"powf": mathlib.power, "fminf": mathlib.fmin, "fmaxf": mathlib.fmax}
 
@@ -31,6 +32,10 @@ enum { BLOCK = 4096 };
 static float edgec_nearby(float x) {
     float high = x < 4194304.0f ? x : 4194304.0f, low = x > -4194304.0f ? high : -4194304.0f;
     return (float)edgec_nearest(low);
+}
+static float edgec_bounded(float x) {
+    const int32_t known = edgec_nearest_known(x, x, -9.5f, 255.0f);
+    return (float)(x != x || known == edgec_nearest_within(x, -9.5f, 255.0f) ? known : 1000);
 }
 static float a[BLOCK], b[BLOCK], y[BLOCK];
 #define UNARY(f) for (i = 0; i < n; i++) y[i] = edgec_##f(a[i]); fwrite(y, 4, n, stdout);
