@@ -149,3 +149,24 @@ def test_onnxruntime_is_not_asked_where_it_rounds_activations() -> None:
         (),
         ("by_bits (MatMulNBits)",),
     ]
+
+
+def test_the_axis_of_a_bias_is_its_only_one() -> None:
+    """Some converters give it that of the weights, and ONNX Runtime takes that where it fuses the node."""
+
+    def made(axis: int) -> onnx.ModelProto:
+        known = [
+            numpy_helper.from_array(np.array([5, -7, 9], np.int32), "q"),
+            numpy_helper.from_array(np.array([0.5, 0.25, 2], np.float32), "s"),
+        ]
+        nodes = [node("DequantizeLinear", "q s", "b", axis=axis), node("Add", "x b", "y")]
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("x", "y"))
+        return helper.make_model(
+            helper.make_graph(nodes, "bias", [x], [y], known), opset_imports=[helper.make_opsetid("", 13)], ir_version=8
+        )
+
+    x = RNG.standard_normal((2, 3)).astype(np.float32)
+    imported = from_proto(made(3))
+    assert imported.misread
+    (found,) = run(to_onnx(imported.graph), {"x": x})
+    np.testing.assert_array_equal(found, run(made(0), {"x": x})[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from onnx import helper
 
@@ -26,8 +28,12 @@ def quantize_linear(b: Builder, s: Source) -> None:
     """The zero point is explicit for 8-bit data, absent for int32; a scale of one element is a scalar; the axis is non-negative.
 
     What has other parameters (computed ones, scales of blocks or of an axis of numbers) or codes than 8, 16 or 32 bits becomes arithmetic;
-    constants stay codes also in blocks and of four bits: weights.
+    constants stay codes also in blocks and of four bits: weights. An axis beyond data of one is their only one: converters give a bias that
+    of its convolution's weights.
     """
+    if len(b.shape(s.inputs[0])) == len(b.shape(s.inputs[1])) == 1 and s.get("axis", 1) > 0:
+        s = replace(s, attributes={**s.attributes, "axis": 0})
+        b.misread.append(s.where)  # ONNX Runtime takes it where it fuses the node, and refuses it elsewhere
     data, scale = s.inputs[0], b.scalar(s.inputs[1])
     zero = b.scalar(s.input(2)) if s.input(2) else ""
     kind = b.file_type(data) if s.op == "DequantizeLinear" else b.file_type(zero) if zero else output_type(s)
