@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import parser
+from onnx import helper, parser
 
 import edgec
 from edgec.pipeline.models import read_model, reference_of
@@ -96,3 +96,15 @@ def test_an_empty_axis_counted_from_the_end(tmp_path: Path, op: str, of_nothing:
     text = f"{HEADER} (float[2,1,1] x) => (y) <float[2,0,1] e = {{}}, int64[1] a = {{-2}}> {{ {nodes} }}"
     x = np.array([-7, 3], np.float32).reshape(2, 1, 1)
     assert (answer(write(tmp_path / "model.onnx", text), x) == np.maximum(x, of_nothing)).all()
+
+
+@pytest.mark.parametrize("count", [10, 10_001])
+def test_a_crowd_of_initializers_that_nothing_reads_is_not_given_to_onnx_runtime(count: int, tmp_path: Path) -> None:
+    model = parser.parse_model(f"{HEADER} (float[2] x) => (y) <float[2] w = {{1, 2}}> {{ y = Add(x, w) }}")
+    model.graph.initializer.extend(helper.make_tensor(f"idle{number}", onnx.TensorProto.FLOAT, [1], [0.0]) for number in range(count))
+    onnx.save(model, tmp_path / "crowd.onnx")
+    config = BuildConfig(target="portable", precision="fp32")
+    loaded = read_model(tmp_path / "crowd.onnx", config)
+    assert any("nothing reads 10,001 initializers" in note for note in loaded.notes) == (count > 10_000)
+    asked = reference_of(loaded, config)
+    assert asked.from_file == (count == 10) and asked({"x": np.ones(2, np.float32)})[0].tolist() == [2, 3]
