@@ -19,7 +19,6 @@ from edgec.quant.steps import CUTTING, PLAIN, RISK, SOUND, Choice
 SURE = 1.5  # standard errors: what one sample alone gains is 1, however much it is
 PLAINLY = 3.0  # where few of the samples judge
 AHEAD = 1.1  # enough where theory speaks for it, and more than one sample's doing
-NO_WORSE = 0.5  # enough of all samples together, of which few decide
 EVEN = 0.25  # an output that fewer of the samples make the most of, as a detector's that mostly sees nothing, says nothing for it
 
 Judge = Callable[[Sequence[Choice]], Sequence[Score]]  # the scores of choices by the same samples
@@ -73,7 +72,7 @@ def pays(cut: Score, uncut: Score) -> bool:
 def better(found: Score, plain: Score) -> bool:
     """Whether the errors are less, and would hardly be more on other samples."""
     judged, outputs = (certainties(getattr(plain, of), getattr(found, of)) for of in ("judged", "outputs"))
-    if certainty(plain.shares - found.shares) < NO_WORSE or min([*judged, *outputs]) <= -SURE:
+    if found.shares.sum() > plain.shares.sum() or min([*judged, *outputs]) <= -SURE:  # together few samples decide, and say no more
         return False
     by_outputs = bool(outputs) and bool((plain.even >= EVEN).all()) and min(outputs) >= AHEAD
     return by_outputs or found.ratio >= plain.ratio + AHEAD * found.chance(plain)

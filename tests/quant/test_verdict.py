@@ -49,7 +49,8 @@ def judge(uncut: Score, whole: Score) -> Callable[[Sequence[Choice]], list[Score
         (1.1 * ONES, 0.5 * ONES, BOTH),
         (1.1 * ONES, 1.2 * ONES, PLAIN),
         (1 - 0.9 * LONE, 1.2 * ONES, PLAIN),  # one sample gains
-        (0.5 * ONES + 15 * LONE, 0.6 * ONES + 16 * LONE, PLAIN),  # one sample loses as much as the others gain
+        (0.5 * ONES + 17 * LONE, 0.6 * ONES + 18 * LONE, PLAIN),  # one sample loses more than the others gain
+        (0.5 * ONES + 15 * LONE, 0.6 * ONES + 16 * LONE, UNCUT),
     ],
 )
 def test_what_is_left_of_a_choice(uncut: np.ndarray, whole: np.ndarray, wanted: Choice) -> None:
