@@ -134,9 +134,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
             node.name = f"{node.op_type}_{index}"
         drop_unread(node, read)
         _add(builder, node, versions, names)
-    crowd = _crowd(file, read)
-    if crowd:
-        builder.notes.append(f"{crowd[0]}: ONNX Runtime would be slow with them, so answers are compared with what edgec imported")
+    _say_crowd(builder, file, read)
     _check_outputs(builder)
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
@@ -156,7 +154,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
         builder.notes.append(
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
-    return Imported(graph, tuple(builder.notes), origin, (*strange, *rounded, *builder.believed, *crowd), fixed, tuple(builder.calls))
+    return Imported(graph, tuple(builder.notes), origin, (*strange, *rounded, *builder.believed), fixed, tuple(builder.calls))
 
 
 def _check_sizes(types: Mapping[str, TensorType]) -> None:
@@ -165,10 +163,13 @@ def _check_sizes(types: Mapping[str, TensorType]) -> None:
         check_tensors(spread * kind.dtype.bytes, f"input {name}")
 
 
-def _crowd(file: onnx.GraphProto, read: Collection[str]) -> list[str]:
-    """Initializers that nothing reads, where there are so many that ONNX Runtime, whose time grows by the square, is not given them."""
+def _say_crowd(builder: Builder, file: onnx.GraphProto, read: Collection[str]) -> None:
+    """Note initializers that nothing reads, where there are so many that ONNX Runtime, whose time grows by the square, is not given them."""
     unread = sum(tensor.name not in read for tensor in file.initializer)
-    return [f"nothing reads {unread:,} initializers"] if unread > CROWD else []
+    if unread > CROWD:
+        crowd = f"nothing reads {unread:,} initializers"
+        builder.notes.append(f"{crowd}: ONNX Runtime would be slow with them, so answers are compared with what edgec imported")
+        builder.believed.append(crowd)
 
 
 def _metadata(model: onnx.ModelProto) -> dict[str, str]:
