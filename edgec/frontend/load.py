@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
@@ -134,7 +134,6 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
             node.name = f"{node.op_type}_{index}"
         drop_unread(node, read)
         _add(builder, node, versions, names)
-    _say_crowd(builder, file, read)
     _check_outputs(builder)
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
@@ -163,8 +162,9 @@ def _check_sizes(types: Mapping[str, TensorType]) -> None:
         check_tensors(spread * kind.dtype.bytes, f"input {name}")
 
 
-def _say_crowd(builder: Builder, file: onnx.GraphProto, read: Collection[str]) -> None:
-    """Note initializers that nothing reads, where there are so many that ONNX Runtime, whose time grows by the square, is not given them."""
+def _say_crowd(builder: Builder, file: onnx.GraphProto) -> None:
+    """Note initializers that nothing reads, where they are so many that ONNX Runtime, whose time grows by the square, is not asked."""
+    read = {name for node in file.node for name in reads(node)} | {value.name for value in file.output}
     unread = sum(tensor.name not in read for tensor in file.initializer)
     if unread > CROWD:
         crowd = f"nothing reads {unread:,} initializers"
@@ -210,6 +210,7 @@ def _versions(model: onnx.ModelProto) -> dict[str, int]:
 
 
 def _read_initializers(builder: Builder, file: onnx.GraphProto) -> None:
+    _say_crowd(builder, file)
     for tensor in file.initializer:
         try:
             array = numpy_helper.to_array(tensor)
