@@ -213,11 +213,14 @@ def _read_initializers(builder: Builder, file: onnx.GraphProto) -> None:
     _say_crowd(builder, file)
     for tensor in file.initializer:
         try:
-            array = numpy_helper.to_array(tensor)
-            builder.define(tensor.name, array)
+            if min(tensor.dims, default=0) < 0:
+                raise ModelError(f"its shape [{','.join(map(str, tensor.dims))}] has an extent below 0")
+            if tensor.data_type not in onnx.TensorProto.DataType.values():
+                raise ModelError(f"its type {tensor.data_type} is none that ONNX has")
+            builder.define(tensor.name, numpy_helper.to_array(tensor))
         except (ModelError, ValueError, TypeError, KeyError) as error:
             what = error.summary if isinstance(error, ModelError) else f"cannot be decoded: {error}"
-            builder.problems.append(Problem(what, f"tensor {tensor.name}"))
+            builder.problems.append(Problem(what, f"tensor {tensor.name}", "the file is damaged: copy or export it again"))
             builder.broken.add(tensor.name)
     for sparse in file.sparse_initializer:
         builder.problems.append(Problem("sparse tensors are not supported", f"tensor {sparse.values.name}", "store it densely"))

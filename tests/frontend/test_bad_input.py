@@ -171,6 +171,22 @@ def test_element_types_that_are_not_supported() -> None:
         from_proto(model([node("Identity", "x", "y")], {"x": (TensorProto.STRING, [1])}, ["y"]))
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dims": [-1, 4]}, r"its shape \[-1,4\] has an extent below 0"),
+        ({"data_type": 77}, "its type 77 is none that ONNX has"),
+        ({"dims": [1 << 20, 1 << 20]}, "cannot be decoded"),
+    ],
+)
+def test_initializers_that_say_what_they_are_not(change: dict[str, object], message: str) -> None:
+    proto = model([node("Add", "x w", "y")], {"x": [4, 4]}, ["y"], {"w": np.ones((4, 4), np.float32)})
+    changed = onnx.TensorProto(**{"name": "w", "dims": [4, 4], "data_type": 1, "raw_data": bytes(64)} | change)
+    proto.graph.initializer[0].CopyFrom(changed)
+    with pytest.raises(ModelError, match=rf"tensor w: {message}.*the file is damaged"):
+        from_proto(proto)
+
+
 def test_a_function_that_calls_itself() -> None:
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
     endless = helper.make_function("my", "Endless", ["a"], ["b"], [node("Endless", "a", "b", domain="my")], opsets)

@@ -45,6 +45,12 @@ def test_paths_that_lead_out(tmp_path: Path) -> None:
             load_model(with_external(tmp_path / "model", location=location))
 
 
+def test_a_folder_is_no_data_file(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(ModelError, match="its data path 'sub' is a folder"):
+        load_model(with_external(tmp_path, location="sub"))
+
+
 @pytest.mark.parametrize("linked", ["file", "folder"])
 def test_links_that_lead_out(tmp_path: Path, linked: str) -> None:
     (tmp_path / "outside").mkdir()

@@ -104,6 +104,8 @@ def _inside(base: Path, location: str) -> Path:
             if path.is_symlink():
                 raise ModelError(f"its data path {location!r} goes through a symbolic link", hint=hint)
         found = path.is_file()
+        if path.is_dir():
+            raise ModelError(f"its data path {location!r} is a folder", hint=hint)
     except (OSError, ValueError):  # too long for a name, or with a zero byte in it
         location = location[:100]
     if not found:
