@@ -108,3 +108,9 @@ def test_a_crowd_of_initializers_that_nothing_reads_is_not_given_to_onnx_runtime
     assert any("nothing reads 10,001 initializers" in note for note in loaded.notes) == (count > 10_000)
     asked = reference_of(loaded, config)
     assert asked.from_file == (count == 10) and asked({"x": np.ones(2, np.float32)})[0].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(("count", "strange"), [(1, False), (2, True)])
+def test_one_of_the_largest_is_in_any_order(count: int, strange: bool, tmp_path: Path) -> None:
+    text = f"{HEADER} (float[1,5] x) => (y) <int64[1] k = {{{count}}}> {{ [n] y, i = TopK<sorted = 0>(x, k) }}"
+    assert bool(read_model(write(tmp_path / "top.onnx", text), BuildConfig(target="portable", precision="fp32")).misread) == strange

@@ -12,10 +12,11 @@ from edgec.ops.rules import axis_of
 
 @rule("TopK")
 def top_k(b: Builder, s: Source) -> None:
-    """Always in order, by which ONNX Runtime does not go where the file asks for none."""
+    """Always in order, by which ONNX Runtime does not go where the file asks for none; one alone is in any."""
     k = b.constant(f"{s.outputs[0]}_k", [s.attributes["k"]]) if s.version < 10 else s.inputs[1]
     attributes = {"axis": axis_of(s.attributes["axis"], b.rank(s.inputs[0])), "largest": s.get("largest", 1), "sorted": 1}
-    if not s.get("sorted", 1):
+    count = b.value(k)
+    if not s.get("sorted", 1) and (count is None or count.tolist() not in (1, [1])):
         b.misread.append(s.where)
     outputs = [name or b.fresh(f"{s.name}_unused") for name in (*s.outputs, "")[:2]]
     b.emit(s, "TopK", [s.inputs[0], k], outputs, attributes)
