@@ -18,7 +18,7 @@ from tests.kernels.windows import splits
 
 ROUNDING = 2.0**-21  # of the product, generously: quotients of numbers that are each a few units off
 NEAR_ERF = 6 * 2.0**-24  # of x, as GeluFloat says
-SPECIAL = np.array([0, -0.0, 1e-30, 87, 89, -89, 100, -100, 3e38, np.inf, np.nan], np.float32)
+SPECIAL = np.array([0, -0.0, 1e-30, 87, 89, -89, 100, -100, 3e38, np.inf, -np.inf, np.nan], np.float32)
 
 
 def swish(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -29,8 +29,9 @@ def swish(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gelu(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where it is nothing beside x, nothing is left of it."""
-    exact = np.where(x < -6, 0, x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))))
+    """Where it is nothing beside x, nothing is left of it; of -infinity there is no such number."""
+    with np.errstate(invalid="ignore"):
+        exact = np.where((x < -6) & np.isfinite(x), 0, x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))))
     return exact, np.where(x < -6, 0, NEAR_ERF * abs(x)) + 1e-44
 
 
