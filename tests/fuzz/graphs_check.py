@@ -65,8 +65,11 @@ def cases_of(name: str, drawn: Drawn, target: Target) -> list[Compiled]:
 
 
 def float_cases(name: str, drawn: Drawn, graph: Graph, target: Target) -> list[Compiled]:
-    """ONNX Runtime's answers on the model as it is, each operator by itself. A model with Q/DQ computes in integers: see int8_cases."""
-    if is_quantized(graph):
+    """ONNX Runtime's answers on the model as it is, each operator by itself. A model with Q/DQ computes in integers: see int8_cases.
+
+    So do what constants of its file make, by the rules of docs/int8.md for codes of channels, before nothing is left of their Q/DQ.
+    """
+    if is_quantized(graph) or any(node.op_type == "QuantizeLinear" for node in drawn.model.graph.node):
         return []
     program, outputs, found = program_of(graph, target), [value.name for value in drawn.model.graph.output], []
     session = onnxruntime.InferenceSession(drawn.model.SerializeToString(), QUIET)
