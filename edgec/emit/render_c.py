@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from edgec.emit.bounded import nearest_of
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
-from edgec.emit.early import common_indices, data_of, early_reads, steady_reads
+from edgec.emit.common_indices import common_indices
+from edgec.emit.early import data_of, early_reads, steady_reads
 from edgec.emit.half_planes import half_planes
 from edgec.emit.look_ups import LookUpNest, look_ups
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, of_type, range_of

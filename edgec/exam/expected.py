@@ -105,13 +105,15 @@ def _noise(
     if not any(node.op == "Round" for node in original.nodes):
         return noise
     generator = np.random.default_rng(seed)  # two ways of one library round what a run computes to one code
-    usual = [answer for answer in found for _ in range(ROUNDED)]
     if takes_floats(original):
+        usual = [answer for answer in found for _ in range(ROUNDED)]
         trials = [[_shaken(vector, generator, SHAKEN) for vector in stream] for stream in streams for _ in range(ROUNDED)]
         moved = [streamed(original, run, stream) for stream in trials]
     else:
-        models = [FloatModel(with_moved_floats(original, generator, SHAKEN)) for _ in range(ROUNDED)]
-        moved = [streamed(original, model, stream) for stream in streams for model in models]
+        usual, moved = [*found] * ROUNDED, []
+        for _ in range(ROUNDED):  # one model at a time: each has all weights
+            model = FloatModel(with_moved_floats(original, generator, SHAKEN))
+            moved += [streamed(original, model, stream) for stream in streams]
     return max(noise, *(ROUNDED_FACTOR / NOISE_FACTOR * apart for apart in map(_distance, _flat(moved), _flat(usual), cycle(least))))
 
 

@@ -32,9 +32,9 @@ def first_floats(graph: Graph) -> list[Node]:
     for node in graph.nodes:
         read = [name for name in node.inputs if name and name not in graph.constants]
         kind = graph.types[node.outputs[0]]
-        if not behind.isdisjoint(read):
+        first = behind.isdisjoint(read)
+        if not first or (read and kind.dtype.is_float):
             behind.update(node.outputs)
-        elif read and kind.dtype.is_float and kind.is_static:
-            behind.update(node.outputs)
+        if first and read and kind.dtype.is_float and kind.is_static:
             found.append(node)
     return found

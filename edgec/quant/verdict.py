@@ -1,7 +1,7 @@
 """The last word on the steps that a search chose: samples that they were not fitted to compare what is left of them with plain min-max.
 
 The search goes by the mean sample, and by some of the samples; a sample with what no other has hardly counts there. Here it does: what cuts
-ranges must make the errors of all samples together less, and so must the steps as a whole.
+ranges must make the errors of all samples together less, and the steps as a whole must not make them more.
 That the steps help is known before anything is measured, so they need not be beyond doubt: by more than chance makes of it they must be
 better for the mean sample, or else in the outputs, and nowhere measurably worse. After a Sigmoid or Softmax few samples are all there is of
 an output's errors, and say little of those on other samples; what it reads says more, on every sample.
@@ -72,7 +72,7 @@ def pays(cut: Score, uncut: Score) -> bool:
 def better(found: Score, plain: Score) -> bool:
     """Whether the errors are less, and would hardly be more on other samples."""
     judged, outputs = (certainties(getattr(plain, of), getattr(found, of)) for of in ("judged", "outputs"))
-    if found.shares.sum() > plain.shares.sum() or min([*judged, *outputs]) <= -SURE:  # together few samples decide, and say no more
+    if found.shares.sum() > plain.shares.sum() or min([*judged, *outputs]) <= -SURE:
         return False
     by_outputs = bool(outputs) and bool((plain.even >= EVEN).all()) and min(outputs) >= AHEAD
     return by_outputs or found.ratio >= plain.ratio + AHEAD * found.chance(plain)

@@ -19,8 +19,6 @@ COMPARE = {  # what holds when any of these does, none of them of NaN
 }  # fmt: skip
 LEAF = "LEAF"
 DEEPEST = 256  # levels
-
-
 GRAIN = 256  # parts of 1, of which data are rather whole
 
 
