@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_floats, normalizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.coverage import Selection
+from edgec.quant.ends import SEEN, Fitter, least_harmful, luckiest
 from edgec.quant.evening import evened_choices
 from edgec.quant.features import feature_counts
 from edgec.quant.fit import Fit
@@ -35,8 +34,6 @@ FEW = 16  # samples: each half is measured with what was fitted to the other; of
 ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
 JUDGES = 32  # samples at most that a trial runs
 
-
-Fitter = Callable[[Fit], Fitted]
 Pairs = Sequence[tuple[Collection[int], Collection[int]]]  # shares that are fitted to, and those that judge
 TURNS: Pairs = [((1, 2, 3), (0,)), ((0, 2, 3), (1,)), ((0, 1, 3), (2,))]  # what the usual one leaves
 
@@ -106,8 +103,8 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         fitted = {value: extent.between(known.ends[value]) for value, extent in joined([extents[share] for share in shares]).items()}
         return Fit(graph, fitted, part(samples, shares), known.number(shares), options)
 
-    def trial(shares: Collection[int]) -> Trial:
-        return Trial(graph, some(part(samples, shares), known.number(shares)), min(known.number(shares), JUDGES), options.progress)
+    def trial(shares: Collection[int], most: int = JUDGES) -> Trial:
+        return Trial(graph, some(part(samples, shares), known.number(shares), most), min(known.number(shares), most), options.progress)
 
     def folds(pairs: Pairs, options: QuantizeOptions) -> Folds:
         return Folds([(fit(fitted, options), trial(held)) for fitted, held in pairs], options.progress)
@@ -141,36 +138,17 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged
     evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
     floats, whole_fit = sorted(kept) if options is wholly else (), partial(fit, range(SHARES), options)
-    fitted = fitter(graph, choice, evened, floats)
+    fitted, plain = (fitter(graph, one, others, floats) for one, others in ((choice, evened), (PLAIN, ())))
     # a quarter of few samples would take luck for a gain
     before, levers = usual_levers(graph, options) if apart else (), LEVERS if high else ()
-    turned = (folds([pair], options) for pair in TURNS if more and not apart)
+    turned = (folds([pair], options) for pair in TURNS if more and (high or not apart))
     apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if levers or before else []
-    usual = least_harmful(graph, fitted, whole_fit, judged, trial(range(SHARES)), floats) if every else fitted(judged.first)
-    of_all = (lambda: usual if every else fitted(whole_fit())) if few else None
-    final, more_steps = with_levers(graph, apiece, usual, of_all, options, before, levers)
-    held = held if apart else range(SHARES)
+    usual = least_harmful(fitted, plain, whole_fit, judged.fits, trial(range(SHARES))) if every else fitted(judged.first)
+    of_all = (lambda: usual if every else fitted(whole_fit())) if few or (levers and more) else None
+    ends, more_steps = with_levers(graph, apiece, usual, of_all, options, before, levers)
+    final = luckiest(ends, trial(range(SHARES), SEEN))
+    held, apart = (held, True) if apart and not levers else (range(SHARES), False)
     return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), known.number(held), apart, kept)
-
-
-def least_harmful(
-    graph: Graph, fitted: Fitter, whole: Callable[[], Fit], folds: Folds, trial: Trial, floats: Collection[str]
-) -> Fitted:  # fmt: skip
-    """What is fitted to all samples, unless plain min-max is better by all of them together: then the best of all, folds included.
-
-    Where a few samples are far louder than the others, what follows from one more of them may be nothing like what was judged.
-    """
-
-    def lost(one: Fitted) -> float:
-        return float(scored([trial(one.calibration)]).shares.sum())
-
-    found = [fitted(whole()), fitter(graph, PLAIN, (), floats)(whole())]
-    errors = list(map(lost, found))
-    if not errors[1] < errors[0]:
-        return found[0]
-    found += [fitted(fit) for fit, _ in folds.pairs]
-    errors += map(lost, found[2:])
-    return found[int(np.argmin(errors))]
 
 
 def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Fitter:
@@ -179,7 +157,7 @@ def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Colle
     def finish(found: Calibration) -> Calibration:
         return without(graph, found, floats) if floats else found
 
-    return lambda fit: Fitted(finish(fit.calibration(choice)), fit.samples, fit.count, Start(fit.anew, choice, evened, finish))
+    return lambda fit: Fitted(finish(fit.calibration(choice)), fit.samples, fit.count, Start(fit.anew().anew, choice, evened, finish))
 
 
 class Folds:
@@ -191,6 +169,10 @@ class Folds:
 
     def __len__(self) -> int:
         return len(self.pairs)
+
+    @property
+    def fits(self) -> list[Fit]:
+        return [fit for fit, _ in self.pairs]
 
     @property
     def first(self) -> Fit:

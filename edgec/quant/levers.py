@@ -1,7 +1,8 @@
 """What follows the usual steps: levers, each of which makes calibrations that may be better of the one that is there.
 
 Normal effort pulls one, which needs no more than the steps once again, where samples were held back that are enough to judge. High effort
-begins where normal effort ends, and pulls all of them.
+begins where normal effort ends, and pulls all of them; there all samples judge, each share what was fitted to the others, and what stays
+is fitted to all of them or to most, see luckiest() of edgec/quant/ends.py.
 
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
@@ -90,11 +91,11 @@ Folds = Sequence[tuple[Fitted, Trial]]  # each with the trial of what is made of
 def with_levers(
     graph: Graph, folds: Folds, usual: Fitted, whole: Callable[[], Fitted] | None, options: QuantizeOptions, before: Sequence[Lever],
     levers: Sequence[Lever],
-) -> tuple[Calibration, list[StepReport]]:  # fmt: skip
-    """What the levers that stay make of `whole`, and what each of all was worth; `usual` where none stays.
+) -> tuple[list[Calibration], list[StepReport]]:  # fmt: skip
+    """What the levers that stay make of `whole` and of each fold, from which one is to be chosen; and what each lever was worth.
 
-    whole: what the steps make of all samples; None: some are needed to judge, and the first fold is what there is. before: what normal
-    effort pulls.
+    usual: what there is where none stays; whole: what the steps make of all samples; None: some are needed to judge, and the first fold is
+    what there is. before: what normal effort pulls.
     """
     trials = [trial for _, trial in folds]
     after = [replace(fitted, judges=(trial.samples, trial.count)) for fitted, trial in folds]
@@ -106,11 +107,12 @@ def with_levers(
         shaken = list(zip(after, map(shaken_trial, trials), strict=True))
         more, after, further = pull_levers(graph, shaken, options, left)
         pulled, reports = [*pulled, *more], [*(report for report in reports if report.taken), *further]
-    if not pulled:
-        return usual.calibration, reports
     if whole is None:
-        return after[0].calibration, reports
-    return reduce(lambda found, lever: lever(graph, found, options.progress), pulled, whole()).calibration, reports
+        return [after[0].calibration if pulled else usual.calibration], reports
+    if not pulled and not (folds and levers):
+        return [usual.calibration], reports
+    end = reduce(lambda found, lever: lever(graph, found, options.progress), pulled, whole())
+    return [one.calibration for one in (end, *after)], reports
 
 
 def pull_levers(

@@ -19,6 +19,7 @@ from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, narrowed, part_of_way
+from edgec.quant.ends import luckiest
 from edgec.quant.fitted import Fitted
 from edgec.quant.float_run import Probe
 from edgec.quant.levers import LEVERS, Folds, Lever, Make, better, pull_levers, with_levers
@@ -275,7 +276,21 @@ def test_where_no_lever_stays_all_is_as_usual() -> None:
     graph, opened = thin()
     good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
     usual, other = Fitted(good, opened, 16), Fitted(replace(good), opened, 16)
-    assert with_levers(graph, [], usual, lambda: other, EFFORT["high"], (), LEVERS)[0] is good
+    assert with_levers(graph, [], usual, lambda: other, EFFORT["high"], (), LEVERS)[0] == [good]
+
+
+def test_of_what_folds_make_the_best_for_all_samples_stays_unless_all_together_lose() -> None:
+    graph, opened = thin()
+    whole, lucky, loud = (read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph) for _ in range(3))
+    errors = {id(whole): [4.0, 4.0, 4.0], id(lucky): [2.0, 2.0, 5.0], id(loud): [1.0, 1.0, 11.0]}
+
+    class Told(Trial):
+        def __call__(self, calibration: Calibration) -> Tried:
+            return Tried(np.full((3, 1), 9.0), np.array(errors[id(calibration)])[:, None], judges=1)
+
+    trial = Told(graph, opened, 1 << 20, None)
+    assert luckiest([whole, loud, lucky], trial) is lucky and luckiest([whole, loud], trial) is whole
+    assert luckiest([loud], trial) is loud and luckiest([loud, whole], trial) is loud
 
 
 @pytest.mark.parametrize(("further", "way"), [(np.array([0.48, 0.52, 0.44, 0.55]), 0), (np.full(4, 0.4), 1)])
@@ -296,14 +311,14 @@ def test_of_two_ways_the_further_must_be_better_than_the_nearer(further: np.ndar
 
 @pytest.mark.parametrize("count", (16, 64))
 def test_samples_enough_judge_what_high_effort_adds_to_the_usual_answer(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """A quarter of many, and all of few."""
+    """All of them, in turn."""
     judges: list[int] = []
 
-    def nothing(graph: Graph, folds: Folds, last: Fitted, *_: object, **__: object) -> tuple[Calibration, list[StepReport]]:
+    def nothing(graph: Graph, folds: Folds, last: Fitted, *_: object, **__: object) -> tuple[list[Calibration], list[StepReport]]:
         judges.extend(len(trial(fitted.calibration).error) for fitted, trial in folds)
-        return last.calibration, []
+        return [last.calibration], []
 
     monkeypatch.setattr(sys.modules["edgec.quant.decide"], "with_levers", nothing)
     graph, _ = thin()
     normal, high = (quantize(graph, samples(graph, count), EFFORT[effort]).calibration for effort in ("normal", "high"))
-    assert sum(judges) == 16 and high == normal | {"effort": "high"}
+    assert sum(judges) == count and high == normal | {"effort": "high"}

@@ -148,6 +148,6 @@ def test_high_effort_begins_where_normal_effort_ends() -> None:
     judges = samples(graph, 16, 7)
     start, trial = Fitted(bad, opened, 16), Trial(graph, judges, 16, None)
     found, reports = with_levers(graph, [(start, trial)], start, None, QuantizeOptions(effort="high"), [usual], [twice, other])
-    assert found is good and [one.step for one in reports] == ["a"]
+    assert found == [good] and [one.step for one in reports] == ["a"]
     (given,) = seen
     assert given.calibration is good and given.judges == (judges, 16)

@@ -11,7 +11,8 @@ import pytest
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.coverage import select
-from edgec.quant.decide import Folds, least_harmful, measured
+from edgec.quant.decide import measured
+from edgec.quant.ends import least_harmful
 from edgec.quant.fit import Fit
 from edgec.quant.fitted import Fitted
 from edgec.quant.options import Sample
@@ -191,6 +192,6 @@ def test_what_spoils_all_samples_together_is_not_taken(spoilt: Sequence[int], co
         return Fitted(replace(found, weights=found.weights | wrong) if fit.count in spoilt else found, fit.samples, fit.count)
 
     trial = Trial(graph, known.samples, 16, None)
-    chosen = least_harmful(graph, fitted, fit, Folds([(fit((0, 1, 2)), trial)], None), trial, ())
+    chosen = least_harmful(fitted, lambda fit: Fitted(fit.calibration(PLAIN), fit.samples, fit.count), fit, [fit((0, 1, 2))], trial)
     assert chosen.count == count
     assert any(one.shift is not None for one in chosen.calibration.weights.values()) == corrected
