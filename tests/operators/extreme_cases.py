@@ -174,6 +174,8 @@ def float_nodes() -> Iterator[tuple[str, tuple[str | np.ndarray, ...], dict[str,
     yield from ((operator, ("a", "b"), {}) for operator in FLOAT_BINARY)
     for zero in (0.0, -0.0):
         yield "Mul", ("a", number(zero)), {}
+        yield "Div", (number(zero), "a"), {}
+    yield from ((operator, ("a", "a"), {}) for operator in ("Div", "Sub", "Add", "Mul"))
     for low, high in ((-1, 6), (0, 6), (6, -1)):
         yield "Clip", ("a", number(low), number(high)), {}
     yield "Clip", ("a", number(0), number(np.inf)), {}

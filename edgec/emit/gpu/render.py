@@ -48,6 +48,7 @@ _FUNCTIONS = {
 }  # fmt: skip
 _ROUNDED = {DType.FLOAT16: "half_to_float(float_to_half({}))", DType.BFLOAT16: "bfloat_to_float(float_to_bfloat({}))"}
 _EXACT = 1 << 24  # up to here, integers are floats
+_WITH_ITSELF = {"sub": "less_itself", "div": "over_itself"}  # compilers take the result for what it is of most numbers
 INEXACT = {"exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "div", "pow"}  # float operations that GPUs round as they like
 
 
@@ -207,13 +208,13 @@ def _float_binary(item: Binary, scope: Scope) -> tuple[str, int]:
         return f"{op}_f({render(a, scope)}, {render(b, scope)})", _ATOM
     if op == "eq" and a == b:
         return f"!is_nan({render(a, scope)})", _UNARY
-    if op == "sub" and a == b:
-        return f"less_itself({render(a, scope)})", _ATOM
+    if op in _WITH_ITSELF and a == b:
+        return f"{_WITH_ITSELF[op]}({render(a, scope)})", _ATOM
     if op in ("mod", "floordiv", "and", "or", "xor", "shl", "shr"):
         raise NoShaderForm(f"has {op} of {a.dtype.value}")
-    for zero, other in ((a, b), (b, a)) if op == "mul" else ():
+    for zero, other in ((a, b), (b, a))[: {"mul": 2, "div": 1}.get(op, 0)]:
         if isinstance(zero, Const) and zero.value == 0:
-            text = f"zero_times({render(other, scope)})"
+            text = f"{'zero_times' if op == 'mul' else 'zero_over'}({render(other, scope)})"
             return (f"-{text}", _UNARY) if math.copysign(1, zero.value) < 0 else (text, _ATOM)
     if scope.exact and op in ("add", "mul"):
         return f"{'add' if op == 'add' else 'multiply'}_even({render(a, scope)}, {render(b, scope)})", _ATOM

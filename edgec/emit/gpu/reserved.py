@@ -14,5 +14,5 @@ RESERVED = frozenset((
     "abs", "acos", "all", "any", "asin", "atan", "ceil", "clamp", "cos", "cross", "degrees", "distance", "dot", "equal", "exp", "floor",
     "fma", "fract", "inverse", "length", "log", "max", "min", "mix", "mod", "normalize", "not", "pow", "radians", "reflect", "refract",
     "round", "sign", "sin", "sqrt", "step", "tan", "tanh", "transpose", "trunc", "add_even", "multiply_even", "float_even",
-    "zero_times", "less_itself", "requantize", "pack4", "dot4", "sine", "assembled",
+    "zero_times", "zero_over", "less_itself", "over_itself", "requantize", "pack4", "dot4", "sine", "assembled",
 ))  # fmt: skip
