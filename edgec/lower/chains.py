@@ -15,7 +15,9 @@ LONGEST = 24  # deferred nodes behind one value, those counted twice that are ev
 
 def cut(lowering: Lowering, node: Node) -> None:
     """After the rule of `node`: put its results into memory when too much hangs on them."""
-    length = 1 + sum(lowering.lengths.get(name, 0) for name in node.inputs)
+    operator = lowering.matched.at.get(node)  # whose codes are made of its operands', whatever nodes are between
+    reads = node.inputs if operator is None else [operand.name for operand in operator.operands]
+    length = 1 + sum(lowering.lengths.get(name, 0) for name in reads)
     for name in node.outputs:
         value = lowering.values.get(name)
         if value is None or _is_stored(value):

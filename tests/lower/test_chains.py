@@ -53,6 +53,9 @@ CHAINS: dict[str, Callable[[str, str, int], Nodes]] = {
     "skip": row("Add", "x"), "Gather": row("Gather", "swap", axis=2), "Gelu": row("Gelu"), "HardSwish": row("HardSwish"),
     "LayerNormalization": row("LayerNormalization", "l"), "MaxPool": row("MaxPool", kernel_shape=[3, 3], pads=[1] * 4),
     "Q/DQ": two(("QuantizeLinear", "qs qz"), ("DequantizeLinear", "qs qz")),
+    "int8 Add": lambda x, y, n: [
+        *two(("QuantizeLinear", "qs qz"), ("DequantizeLinear", "qs qz"))(x, f"d{n}", n), node("Add", f"d{n} d0", y, f"c{n}"),
+    ],
 }  # fmt: skip
 
 
@@ -101,7 +104,7 @@ def expressions_of(program: Program) -> Iterator[Expr]:
             yield from roots(call.body)
 
 
-@pytest.mark.parametrize("name", ["Sin", "Pad", "square", "Gather", "Gelu", "HardSwish", "skip"])
+@pytest.mark.parametrize("name", ["Sin", "Pad", "square", "Gather", "Gelu", "HardSwish", "skip", "int8 Add"])
 def test_expressions_stay_readable(name: str) -> None:
     program = compiled(chain(CHAINS[name], 500))
     assert max(map(depth, expressions_of(program))) < 8 * LONGEST
