@@ -15,10 +15,23 @@ Known = np.ndarray  # of extents
 WHOLE = (DType.INT64, DType.INT32)
 MOST = 256  # numbers of such a tensor
 DEEPEST = 32  # operators behind each other that compute one
+LARGEST = (1 << 63) - 1  # that a tensor of whole numbers holds
+OPERANDS = 64  # of a sum or product of symbols
 
 
-def extents_of(graph: Graph, name: str, depth: int = 0) -> Known | None:
+def extents_of(graph: Graph, name: str) -> Known | None:
     """The elements, each a number or a symbol that a run counts; None where one is something else."""
+    return _extents(graph, name, 0, {})
+
+
+def _extents(graph: Graph, name: str, depth: int, known: dict[str, Known | None]) -> Known | None:
+    """known: what was found so far; a value may be read twice by each of what reads one another."""
+    if name not in known:
+        known[name] = _computed(graph, name, depth, known)
+    return known[name]
+
+
+def _computed(graph: Graph, name: str, depth: int, known: dict[str, Known | None]) -> Known | None:
     array = graph.constant(name)
     if array is not None:
         return array.astype(object) if array.size <= MOST and array.dtype.kind in "iu" else None
@@ -31,8 +44,16 @@ def extents_of(graph: Graph, name: str, depth: int = 0) -> Known | None:
     rule = _RULES.get(node.op)
     if rule is None:
         return None
-    operands = [extents_of(graph, operand, depth + 1) for operand in node.inputs]
-    return None if any(operand is None for operand in operands) else rule(node, operands)
+    operands = [_extents(graph, operand, depth + 1, known) for operand in node.inputs]
+    found = None if any(operand is None for operand in operands) else rule(node, operands)
+    return found if found is not None and all(map(_is_extent, found.reshape(-1))) else None
+
+
+def _is_extent(dim: Dim) -> bool:
+    """Whether it could be one: a product of itself, again and again, is soon none."""
+    if isinstance(dim, Symbol):
+        return dim.bound <= LARGEST and (dim.made is None or len(dim.made[1]) <= OPERANDS)
+    return bool(dim <= LARGEST)
 
 
 def counts(graph: Graph, name: str) -> list[Dim] | None:

@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgec.base.budget import Budget, BudgetError, parse_budget, spending
+from edgec.base.errors import ModelError
 from edgec.emit import emit_sources
 from edgec.frontend import from_proto, load_model
 from edgec.ir.liveness import live_bytes
@@ -250,3 +251,14 @@ def check_steps(
     """Twice as many take twice as many steps."""
     few, more, most = (calls(partial(work, made(count))) for count in counts)
     assert (most - more) / (more - few) < 2.2
+
+
+@pytest.mark.parametrize("op", ["Mul", "Add"])
+def test_an_extent_that_is_computed_of_itself_again_and_again_ends(op: str) -> None:
+    """What a run counts, times itself 30 times: no tensor of whole numbers holds it."""
+    squares = [node(op, f"s{n} s{n}", f"s{n + 1}") for n in range(30)]
+    proto = model(
+        [node("NonZero", "x", "found"), node("Shape", "found", "s0"), *squares, node("Expand", "x s30", "y")], {"x": [1, 1]}, ["y"]
+    )
+    with pytest.raises((ModelError, BudgetError), match="Expand"):
+        from_proto(proto)
