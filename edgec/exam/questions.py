@@ -126,13 +126,14 @@ def _index(kind: DType, places: int, shape: tuple[int, ...], generator: np.rando
 
 def _places(graph: Graph, name: str) -> int | None:
     """The shortest axis whose places an input's numbers say, perhaps in another type or shape; None when they are no indices."""
-    found = []
-    for node in graph.readers(name):
-        if node.op in _INDEXED and node.input(1) == name:
-            found.append(graph.types[node.inputs[0]].static_shape[node.attributes.get("axis", 0)])
-        elif node.op in _SAME_NUMBERS and node.inputs[0] == name:
-            found.append(_places(graph, node.outputs[0]))
-    return min((extent for extent in found if extent is not None), default=None)
+    found, names = list[int](), [name]
+    for same in names:
+        for node in graph.readers(same):
+            if node.op in _INDEXED and node.input(1) == same:
+                found.append(graph.types[node.inputs[0]].static_shape[node.attributes.get("axis", 0)])
+            elif node.op in _SAME_NUMBERS and node.inputs[0] == same:
+                names.append(node.outputs[0])
+    return min(found, default=None)
 
 
 def _quantized_range(graph: Graph, name: str, reach: float) -> tuple[float, float]:

@@ -52,28 +52,30 @@ def _parts(graph: Graph, node: Node) -> list[int]:
 
 def largest(graph: Graph, name: str) -> int | None:
     """What no number of this value is larger than, by its magnitude; None where nothing is known."""
+    node = graph.producer(name)
+    while node is not None and node.op in MOVES and (node.op != "Pad" or _pads_zeros(graph, node)):
+        name = node.inputs[0]
+        node = graph.producer(name)
     constant = graph.constant(name)
     if constant is not None:
         return int(np.abs(constant.astype(np.int64)).max(initial=0))
-    node = graph.producer(name)
-    if node is None:
-        return None
-    if node.op == "Cast":
+    if node is not None and node.op == "Cast":
         return LARGEST.get(graph.dtype(node.inputs[0]))
-    if node.op == "Sub":
-        kinds = {_codes(graph, operand) for operand in node.inputs}
-        return 255 if len(kinds) == 1 and kinds <= {DType.UINT8, DType.INT8} else None
-    zero = graph.constant(node.input(2)) if node.op == "Pad" and node.input(2) else None
-    fits = node.op in MOVES and (node.op != "Pad" or (zero is not None and not zero.any()))
-    return largest(graph, node.inputs[0]) if fits else None
+    kinds = {_codes(graph, operand) for operand in node.inputs} if node is not None and node.op == "Sub" else set()
+    return 255 if len(kinds) == 1 and kinds <= {DType.UINT8, DType.INT8} else None
+
+
+def _pads_zeros(graph: Graph, node: Node) -> bool:
+    zero = graph.constant(node.input(2)) if node.input(2) else None
+    return zero is not None and not zero.any()
 
 
 def _codes(graph: Graph, name: str) -> DType | None:
     """The type of 8 bits that a value was made of."""
     node = graph.producer(name)
-    if node is not None and node.op == "Cast":
-        return graph.dtype(node.inputs[0])
-    return _codes(graph, node.inputs[0]) if node is not None and node.op in MOVES - {"Pad"} else None
+    while node is not None and node.op in MOVES - {"Pad"}:
+        node = graph.producer(node.inputs[0])
+    return graph.dtype(node.inputs[0]) if node is not None and node.op == "Cast" else None
 
 
 def _replace(graph: Graph, node: Node, bounds: list[int]) -> None:

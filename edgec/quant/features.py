@@ -11,7 +11,7 @@ uneven. So a feature may go on other data as far as the geometric mean of its ow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 
@@ -48,16 +48,16 @@ class Feature:
 
 def find_features(graph: Graph) -> dict[str, Feature]:
     """By their origin, in the order of the graph."""
-    known: dict[str, list[Node]] = {}
+    leading = _leading(graph)
     found: dict[str, Feature] = {}
     for value in [*graph.inputs, *(name for node in graph.nodes for name in node.outputs if name)]:
         kind = graph.types[value]
-        readers = [node for node in graph.readers(value) if _leads(graph, node, value, known)]
+        readers = [node for node in graph.readers(value) if id(node) in leading and node.inputs[0] == value]
         producer = graph.producer(value)
-        moved = producer is not None and value in _behind(graph, producer) and _leads(graph, producer, producer.inputs[0], known)
+        moved = producer is not None and value in _behind(graph, producer) and id(producer) in leading
         if moved or not readers or kind.static_shape[-1] == 1 or not kind.dtype.is_float:
             continue
-        values, matrices = _reached(graph, value, readers)
+        values, matrices = _reached(graph, readers)
         if _shared(graph, matrices):
             continue
         whole = len(readers) == len(graph.readers(value)) and value not in graph.outputs
@@ -202,31 +202,34 @@ def _behind(graph: Graph, node: Node) -> list[str]:
     return [value] if one and other and one[-1] == other[-1] else []
 
 
-def _leads(graph: Graph, node: Node, value: str, known: dict[str, list[Node]]) -> bool:
-    """Whether what the node makes of the value is read by nothing but matrices."""
-    if node.inputs[0] != value or value in node.inputs[1:]:
-        return False
-    if node.op in ("Gemm", "MatMul"):
-        return role_of(graph, node)[0] is Role.MATRIX
-    for behind in _behind(graph, node):
-        if behind not in known:
-            readers = graph.readers(behind)
-            plain = bool(readers) and behind not in graph.outputs
-            known[behind] = readers if plain and all(_leads(graph, reader, behind, known) for reader in readers) else []
-        return bool(known[behind])
-    return False
+def _leading(graph: Graph) -> set[int]:
+    """The nodes that make of their first input, and of nothing else that has its features, what nothing but matrices reads."""
+    found: set[int] = set()
+    for node in reversed(graph.nodes):
+        if not node.inputs or node.inputs[0] in node.inputs[1:]:
+            continue
+        if node.op in ("Gemm", "MatMul"):
+            leads = role_of(graph, node)[0] is Role.MATRIX
+        else:
+            behind = _behind(graph, node)
+            readers = graph.readers(behind[0]) if behind and behind[0] not in graph.outputs else []
+            leads = bool(readers) and all(id(reader) in found and reader.inputs[0] == behind[0] for reader in readers)
+        if leads:
+            found.add(id(node))
+    return found
 
 
-def _reached(graph: Graph, value: str, readers: Iterable[Node]) -> tuple[list[str], list[Node]]:
-    """What is moved of the value, and the matrices that read it."""
-    values, matrices = list[str](), list[Node]()
-    for node in readers:
+def _reached(graph: Graph, readers: Sequence[Node]) -> tuple[list[str], list[Node]]:
+    """What leading `readers` of a value make of it on the way to matrices, and these."""
+    values, matrices, left = list[str](), list[Node](), list(reversed(readers))
+    while left:
+        node = left.pop()
         if node.op in ("Gemm", "MatMul"):
             matrices.append(node)
             continue
         for behind in _behind(graph, node):
-            further, more = _reached(graph, behind, graph.readers(behind))
-            values, matrices = [*values, behind, *further], [*matrices, *more]
+            values.append(behind)
+            left += reversed(graph.readers(behind))
     return values, matrices
 
 

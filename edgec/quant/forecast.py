@@ -30,7 +30,7 @@ class Forecast:
         self._places = {layer.node: place for place, layer in enumerate(self.layers)}
         self._named = Counter(node.name for node in self.graph.nodes)
         self._errors = {layer.value: _parts(layer) for layer in diagnosis.layers}
-        self._copies = {value: self._moved(value) for value in self._errors}
+        self._copies = {value: self._twins.moved(value) for value in self._errors}
         self._costs = self._rates.of_layers(self.graph, self.layers)
         self._constants = self.graph.constants.keys()
         self.shaped = frozenset(twins.calibration.shaped)
@@ -97,11 +97,6 @@ class Forecast:
             writer = self._twins.layer(value)
             found[frozenset(layer.node.name for layer in ([writer] if writer else []) + self._twins.readers_of_codes(value))] = None
         return [group for group in found if group and all(name and self._named[name] == 1 for name in group)]
-
-    def _moved(self, value: str) -> list[str]:
-        """The value, and those whose codes are its own."""
-        moves = [layer for layer in self._twins.readers(value) if layer.role is Role.MOVE]
-        return [value, *(copy for layer in moves for output in layer.outputs for copy in self._moved(output))]
 
 
 def _parts(layer: LayerFacts) -> tuple[float, float]:

@@ -86,17 +86,18 @@ class Trial:
 def judged(graph: Graph) -> list[str]:
     """What stands for the outputs: what a final Softmax or Sigmoid reads, where each sample counts and not only the doubtful ones."""
     outputs = [name for name in compared(graph) if graph.dtype(name).is_float] or compared(graph)
-    return list(dict.fromkeys(value for name in outputs for value in before_last(graph, name) or [name]))
+    stands = before_last(graph)
+    return list(dict.fromkeys(value for name in outputs for value in stands.get(name) or (name,)))
 
 
-def before_last(graph: Graph, value: str) -> list[str]:
-    """What the Softmax or Sigmoid reads that computes `value`, which is moved or chosen from several such; nothing where none does."""
-    node = graph.producer(value)
-    if node is None:
-        return []
-    if node.op in LAST:
-        return [node.inputs[0]]
-    if node.op in MOVED:
-        return before_last(graph, node.inputs[0])
-    found = [before_last(graph, name) for name in node.inputs[1:]] if node.op == "Where" else []
-    return [name for one in found for name in one] if all(found) else []
+def before_last(graph: Graph) -> dict[str, tuple[str, ...]]:
+    """Of each value that a Softmax or Sigmoid computes what that reads; of what is moved, or chosen from several such, theirs."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node in graph.nodes:
+        if node.op in LAST:
+            found[node.outputs[0]] = (node.inputs[0],)
+        elif node.op in MOVED and node.inputs[0] in found:
+            found[node.outputs[0]] = found[node.inputs[0]]
+        elif node.op == "Where" and all(name in found for name in node.inputs[1:]):
+            found[node.outputs[0]] = tuple(dict.fromkeys(value for name in node.inputs[1:] for value in found[name]))
+    return found

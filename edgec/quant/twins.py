@@ -72,11 +72,13 @@ class Twins:
 
     def readers_of_codes(self, value: str) -> list[Layer]:
         """The same, and the readers of what is only moved: those that share the value's codes."""
-        found = []
-        for layer in self.readers(value):
-            found.append(layer)
-            if layer.role is Role.MOVE:
-                found += [reader for output in layer.outputs for reader in self.readers_of_codes(output)]
+        return [layer for name in self.moved(value) for layer in self.readers(name)]
+
+    def moved(self, value: str) -> list[str]:
+        """The value, and those whose codes are its own."""
+        found = [value]
+        for name in found:
+            found += [output for layer in self.readers(name) if layer.role is Role.MOVE for output in layer.outputs if output not in found]
         return found
 
 
