@@ -28,7 +28,7 @@ from edgec.lower.compaction import compress, non_zero
 from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.convolution_int16 import wide_dot_product
 from edgec.lower.counts import constant_of_shape, range_, shape, told
-from edgec.lower.elementwise import elementwise
+from edgec.lower.elementwise import cast_node, elementwise
 from edgec.lower.gating import multiply_codes
 from edgec.lower.layer_norm_int8 import layer_norm_codes
 from edgec.lower.matmul import product_node
@@ -81,7 +81,7 @@ def matmul(lowering: Lowering, node: Node) -> None:
 
 RULES: dict[str, Rule] = {
     **MOVES,
-    "Concat": concat, "Identity": identity, "Resize": resize,
+    "Concat": concat, "Identity": identity, "Cast": cast_node, "Resize": resize,
     "Conv": product_node, "ConvTranspose": product_node, "Gemm": product_node, "MatMul": matmul,
     "MaxPool": max_pool, "AveragePool": average_pool, "GlobalAveragePool": global_average, "GlobalMaxPool": global_max,
     "QuantizeLinear": unmatched_quantize, "DequantizeLinear": dequantize_node,
