@@ -24,11 +24,15 @@ MOVES = frozenset(("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "S
 
 @dataclass(frozen=True)
 class Source:
-    """Where whole numbers come from: codes less a zero point, if there is one, then moved (the last move first)."""
+    """Where whole numbers come from: codes less a zero point, if there is one, then moved (the last move first) and padded with 0."""
 
     codes: str
     zero: str
     moves: tuple[Node, ...]
+
+    @property
+    def pads(self) -> bool:
+        return any(move.op == "Pad" for move in self.moves)
 
 
 def with_code_products(graph: Graph) -> Graph:
@@ -60,10 +64,12 @@ def source_of(graph: Graph, product: Node) -> Source | None:
     node = graph.producer(product.inputs[0])
     while node is not None:
         if node.op == "Cast":
-            return Source(node.inputs[0], zero, tuple(moves)) if graph.dtype(node.inputs[0]) in EIGHT_BIT else None
+            found = Source(node.inputs[0], zero, tuple(moves))
+            fits = graph.dtype(node.inputs[0]) in EIGHT_BIT and not (found.pads and zero and zero_code(graph, found) is None)
+            return found if fits else None
         if node.op == "Sub" and not zero and _is_zero(graph, product, node, bool(moves)):
             zero = node.inputs[1]
-        elif node.op in MOVES and node.inputs[0] not in graph.constants:
+        elif (node.op in MOVES and node.inputs[0] not in graph.constants) or (not zero and _pads_with_zeros(graph, node)):
             moves.append(node)
         else:
             return None
@@ -81,6 +87,23 @@ def _is_zero(graph: Graph, product: Node, difference: Node, moved: bool) -> bool
         return False
     known = graph.constant(name)
     return bool((np.abs(known.astype(np.int64)) <= WIDEST).all()) if known is not None else _is_code(graph, name)
+
+
+def _pads_with_zeros(graph: Graph, node: Node) -> bool:
+    fill = graph.constant(node.input(2)) if node.op == "Pad" and node.input(2) else None
+    return node.op == "Pad" and (not node.input(2) or (fill is not None and not fill.any()))
+
+
+def zero_code(graph: Graph, source: Source) -> str | np.ndarray | None:
+    """The zero point, one number, in the type of the codes: its name, or the constant; None where it is of another type."""
+    known, kind = graph.constant(source.zero), graph.dtype(source.codes)
+    if known is not None:
+        code = known.astype(kind.numpy)
+        return code if (code == known).all() else None
+    node = graph.producer(source.zero)
+    while node is not None and node.op in MOVES:
+        node = graph.producer(node.inputs[0])
+    return node.inputs[0] if node is not None and graph.dtype(node.inputs[0]) is kind else None
 
 
 def _is_code(graph: Graph, name: str) -> bool:
@@ -124,12 +147,21 @@ class _Rewrite:
             codes, shape = self.source.codes, self.graph.shape(name)
             for move in reversed(self.source.moves):
                 kind = TensorType(self.graph.dtype(codes), self.graph.shape(move.outputs[0]))
-                codes = self._insert(Node(move.op, [codes, *move.inputs[1:]], [""], dict(move.attributes), move.name), kind)
+                inputs = self._padding(codes, move) if move.op == "Pad" else [codes, *move.inputs[1:]]
+                codes = self._insert(Node(move.op, inputs, [""], dict(move.attributes), move.name), kind)
             one = self.graph.add_constant(f"{name}_one", np.array(1, np.float32))
             zero = self.graph.add_constant(f"{name}_none", np.array(0, self.graph.dtype(codes).numpy))
             node = Node("DequantizeLinear", [codes, one, zero], [""], {"axis": 1}, self.node.name)
             self.made[name] = self._insert(node, TensorType(FLOAT, shape))
         return self.made[name]
+
+    def _padding(self, codes: str, move: Node) -> list[str]:
+        """The operands of a Pad of codes: what stands for 0 is the zero point."""
+        graph, source = self.graph, self.source
+        fill = zero_code(graph, source) if source.zero else np.array(0, graph.dtype(codes).numpy)
+        assert fill is not None
+        name = fill if isinstance(fill, str) else graph.add_constant(f"{codes}_fill", fill.reshape(()))
+        return [codes, move.inputs[1], name, *move.inputs[3:]]
 
     def _product(self, codes: str, steps: np.ndarray) -> str:
         """Of codes with a part of the matrix, whose columns have zero points of their own where int8 holds less."""
