@@ -29,6 +29,7 @@ from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.convolution_int16 import wide_dot_product
 from edgec.lower.counts import constant_of_shape, range_, shape, told
 from edgec.lower.elementwise import cast_node, elementwise
+from edgec.lower.extremes import extreme_node
 from edgec.lower.gating import multiply_codes
 from edgec.lower.layer_norm_int8 import layer_norm_codes
 from edgec.lower.matmul import product_node
@@ -92,7 +93,7 @@ RULES: dict[str, Rule] = {
     "Unique": unique, "NonZero": non_zero, "Compress": compress, "NonMaxSuppression": non_max_suppression, "Shape": shape,
     "ConstantOfShape": constant_of_shape, "Range": range_,
     "ScatterND": scatter_nd, "TopK": top_k, "ArgMax": arg_extreme, "ArgMin": arg_extreme,
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), reduce_),
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceProd"), reduce_), **dict.fromkeys(("ReduceMin", "ReduceMax"), extreme_node),
 }  # fmt: skip
 
 CLAUSES: dict[type[IntegerOperator], Callable[[Lowering, Any], None]] = {
