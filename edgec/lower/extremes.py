@@ -33,7 +33,7 @@ def extreme_node(lowering: Lowering, node: Node) -> None:
         found.append(Declare(total, real(start), mutable=True))
         steps.append(Assign(total, combine(total, value.at((axis[0],)))))
         stores.append(Store(view_of(result).buffer, const(0), total))
-        about = about.by(value, node=one.name, op=one.op)
+        about = about.by(about, node=one.name, op=one.op)
         lowering.define(one.outputs[0], movement.reshape(result, lowering.shape(one.outputs[0])))
     about = Value(value.dtype, (const(1),), value.at, nodes=about.nodes, ops=about.ops)
     lowering.loops([], [*found, *loop([axis], steps, lanes=True), *stores], f"{node.outputs[0]}_ends", about)

@@ -1,0 +1,75 @@
+"""Products of codes whose zero point a run finds: kernels of 8 bits compute them, and quantization by what numbers are is one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from edgec.frontend import from_proto
+from edgec.ir.graph import Graph
+from edgec.kernels import ConvFloat, ConvInt8Float
+from edgec.kernels.matrix_int8 import input_multiple
+from edgec.lower import lower
+from edgec.passes import optimize
+from edgec.program.program import Kind, LoopCall, Program, TemplateCall
+from edgec.schedule import schedule
+from edgec.targets import load_target
+from tests.lower.interpreter import run
+from tests.operators.case import Case, difference
+from tests.operators.code_cases import code_cases
+from tests.oracle.models import Builder
+
+TARGETS = [load_target("x86-64"), load_target("linux-arm64")]
+CASES = {case.name: case for case in code_cases()}
+PRODUCTS = [name for name in CASES if "quantized" not in name]
+
+
+def program_of(case: Case, target: Any) -> tuple[Graph, Program]:
+    graph = from_proto(case.model).graph
+    optimize(graph)
+    return graph, schedule(lower(graph, target, "net"), target)
+
+
+def kernels(program: Program) -> list[type]:
+    return [type(call.arguments) for call in program.calls if isinstance(call, TemplateCall)]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_run_finds(name: str, target: Any) -> None:
+    graph, program = program_of(CASES[name], target)
+    found = run(program, CASES[name].inputs, multiple=input_multiple(target.vocabularies))
+    assert difference(CASES[name], [found[output] for output in graph.outputs]) == ""
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_weights_of_products_have_8_bits(name: str) -> None:
+    _, program = program_of(CASES[name], TARGETS[0])
+    found = kernels(program)
+    if "groups" in name:  # as floats
+        assert ConvInt8Float not in found
+        return
+    assert set(found) == {ConvInt8Float} and len(found) == (1 if "long" not in name else len(found))
+    assert len(found) > 1 or "long" not in name
+    wide = [buffer.data for buffer in program.buffers.values() if buffer.kind is Kind.CONSTANT and buffer.dtype.bytes == 4]
+    weights = int(np.prod(CASES[name].model.graph.initializer[0].dims))
+    assert max((data.size for data in wide if data is not None), default=0) < max(weights, 70)
+
+
+def test_both_ends_of_all_numbers_are_found_in_one_pass() -> None:
+    _, program = program_of(CASES["codes_dynamic"], TARGETS[0])
+    ends = [call for call in program.calls if isinstance(call, LoopCall) and "Reduce" in call.call.comment[0]]
+    assert len(ends) == 1 and "ReduceMin" in ends[0].call.comment[0] and "ReduceMax" in ends[0].call.comment[0]
+
+
+def test_numbers_that_are_no_codes_stay_a_float_product() -> None:
+    b = Builder()
+    whole = b.op("Cast", "x", to=TensorProto.INT32)
+    y = b.op("MatMul", b.op("Sub", whole, b.op("Cast", "z", to=TensorProto.INT32)), b.const(np.full((8, 4), 7), np.int32))
+    y = b.op("Add", y, b.op("MatMul", b.op("Mul", whole, whole), b.const(np.full((8, 4), 7), np.int32)))
+    graph = from_proto(b.model({"x": np.zeros((3, 8), np.int8), "z": np.zeros((3, 8), np.int8)}, {y: np.int32})).graph
+    optimize(graph)
+    assert kernels(lower(graph, TARGETS[0], "net")) == [ConvFloat]  # of the first one; squares are larger than is known here
