@@ -7,14 +7,18 @@ into parts, which join as int32.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
+from typing import Any
 
 import numpy as np
 
 from edgec.integer.grid import EIGHT_BIT
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
+from edgec.lower.code_windows import ROWS, Windows, windows_of
 
 EXACT = 1 << 16  # what weights of one sign may add up to: times a code, or two codes' difference, that is a float
 WIDEST = 255  # of a weight less its zero point
@@ -124,9 +128,14 @@ class _Rewrite:
         graph, node = self.graph, self.node
         weights = graph.constants[node.inputs[1]]
         steps, (name,) = weights.astype(np.int32), node.outputs
-        codes, cuts = self._decoded(), cuts_of(steps)
-        parts = [codes] if len(cuts) == 2 else [self._cut(codes, *ends) for ends in pairwise(cuts)]
-        products = [self._product(part, steps[start:end]) for part, (start, end) in zip(parts, pairwise(cuts), strict=True)]
+        cuts = cuts_of(steps)
+        windows = windows_of(graph, self.source.moves) if len(cuts) == 2 else None
+        if windows is not None:
+            products = [self._convolution(windows, steps)]
+        else:
+            codes = self._decoded(node.inputs[0], self.source.moves)
+            parts = [codes] if len(cuts) == 2 else [self._cut(codes, *ends) for ends in pairwise(cuts)]
+            products = [self._product(part, steps[start:end]) for part, (start, end) in zip(parts, pairwise(cuts), strict=True)]
         kind = FLOAT if len(products) == 1 else INT
         total = products[0]
         if kind is INT:
@@ -140,12 +149,11 @@ class _Rewrite:
         graph.rewire(node, [result])
         node.op, node.attributes = "Identity", {}
 
-    def _decoded(self) -> str:
-        """The operand's codes as what they are, floats from 0 to 255 or -128 to 127."""
-        name = self.node.inputs[0]
+    def _decoded(self, name: str, moves: Sequence[Node]) -> str:
+        """The codes behind the whole numbers `name`, which these moves make, as what they are: floats from 0 to 255, or -128 to 127."""
         if name not in self.made:
             codes, shape = self.source.codes, self.graph.shape(name)
-            for move in reversed(self.source.moves):
+            for move in reversed(moves):
                 kind = TensorType(self.graph.dtype(codes), self.graph.shape(move.outputs[0]))
                 inputs = self._padding(codes, move) if move.op == "Pad" else [codes, *move.inputs[1:]]
                 codes = self._insert(Node(move.op, inputs, [""], dict(move.attributes), move.name), kind)
@@ -164,16 +172,34 @@ class _Rewrite:
         return [codes, move.inputs[1], name, *move.inputs[3:]]
 
     def _product(self, codes: str, steps: np.ndarray) -> str:
-        """Of codes with a part of the matrix, whose columns have zero points of their own where int8 holds less."""
+        return self._add("MatMul", [codes, self._weights(steps, 1)], FLOAT)
+
+    def _convolution(self, windows: Windows, steps: np.ndarray) -> str:
+        """The product of rows that are what windows see, without these rows."""
+        moves = self.source.moves
+        image = self._decoded(moves[len(ROWS) - 1].inputs[0], moves[len(ROWS) :])
+        batch, count, outputs = windows.image[0], prod(windows.sizes), steps.shape[1]
+        inputs = [image, self._weights(windows.weights(steps), 0)]
+        sums = self._insert(
+            Node("Conv", inputs, [""], windows.attributes, self.node.name), TensorType(FLOAT, (batch, outputs, *windows.sizes))
+        )
+        flat = self.graph.add_constant(f"{sums}_flat", np.array([batch, outputs, count]))
+        inputs = [sums, flat]
+        rows = self._insert(Node("Reshape", inputs, [""], {"allowzero": 0}, self.node.name), TensorType(FLOAT, (batch, outputs, count)))
+        return self._add("Transpose", [rows], FLOAT, {"perm": [0, 2, 1]})
+
+    def _weights(self, steps: np.ndarray, axis: int) -> str:
+        """Codes behind a DequantizeLinear; by index of `axis`, the outputs, with zero points of their own where int8 holds less."""
         graph, name = self.graph, self.node.inputs[1]
         zeros = np.zeros((), np.int8)
         if steps.min() < -128 or steps.max() > 127:
-            zeros = np.clip(-steps.min(axis=0), 0, 255).astype(np.uint8)
-        stored = graph.add_constant(f"{name}_codes", (steps + zeros.astype(np.int32)).astype(zeros.dtype))
+            others = tuple(d for d in range(steps.ndim) if d != axis)
+            zeros = np.clip(-steps.min(axis=others), 0, 255).astype(np.uint8)
+        along = zeros.astype(np.int32).reshape([-1 if d == axis else 1 for d in range(steps.ndim)] if zeros.ndim else ())
+        stored = graph.add_constant(f"{name}_codes", (steps + along).astype(zeros.dtype))
         scale = graph.add_constant(f"{name}_ones", np.ones(zeros.shape, np.float32))
         inputs = [stored, scale, graph.add_constant(f"{name}_zeros", zeros)]
-        matrix = self._insert(Node("DequantizeLinear", inputs, [""], {"axis": 1}, self.node.name), TensorType(FLOAT, steps.shape))
-        return self._add("MatMul", [codes, matrix], FLOAT)
+        return self._insert(Node("DequantizeLinear", inputs, [""], {"axis": axis}, self.node.name), TensorType(FLOAT, steps.shape))
 
     def _without_zero(self, total: str, steps: np.ndarray, kind: DType) -> str:
         """total - z * sum w"""
@@ -197,7 +223,7 @@ class _Rewrite:
         ends = [self.graph.add_constant(f"{codes}_end", np.array([value])) for value in (start, end, axis, 1)]
         return self._insert(Node("Slice", [codes, *ends], [""], {}, self.node.name), TensorType(FLOAT, (*shape[:-1], end - start)))
 
-    def _add(self, op: str, inputs: list[str], kind: DType, attributes: dict[str, str] | None = None) -> str:
+    def _add(self, op: str, inputs: list[str], kind: DType, attributes: dict[str, Any] | None = None) -> str:
         """A node with the result's shape."""
         shape = self.graph.shape(self.node.outputs[0])
         return self._insert(Node(op, inputs, [""], dict(attributes or {}), self.node.name), TensorType(kind, shape))
