@@ -9,7 +9,7 @@ from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.reduction import loop, reduce_
-from edgec.lower.values import Value, View, order_of, packed_strides, row_major, same_strides, view_of, viewed
+from edgec.lower.values import Value, View, is_one, order_of, packed_strides, row_major, same_strides, view_of, viewed
 from edgec.program.expr import Expr, const, maximum, minimum, product, real, var
 from edgec.program.program import Assign, Declare, Store
 
@@ -25,13 +25,13 @@ def extreme_node(lowering: Lowering, node: Node) -> None:
         return
     value = _in_order_of_memory(lowering, node.inputs[0])
     axis, found, steps, stores = (var("k0"), value.shape[0]), list[Declare](), list[Assign](), list[Store]()
-    about = value
+    about, place = value, const(0) if is_one(axis[1]) else axis[0]
     for one in (node, other):
         combine, start = RULES[one.op]
         total = var("least" if one.op == "ReduceMin" else "most", value.dtype)
         result = lowering.dense(f"{one.outputs[0]}_kept", value.dtype, (const(1),), row_major(1))
         found.append(Declare(total, real(start), mutable=True))
-        steps.append(Assign(total, combine(total, value.at((axis[0],)))))
+        steps.append(Assign(total, combine(total, value.at((place,)))))
         stores.append(Store(view_of(result).buffer, const(0), total))
         about = about.by(about, node=one.name, op=one.op)
         lowering.define(one.outputs[0], movement.reshape(result, lowering.shape(one.outputs[0])))

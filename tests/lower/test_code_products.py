@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
@@ -14,13 +14,14 @@ from edgec.kernels import ConvFloat, ConvInt8Float
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.lower import lower
 from edgec.passes import optimize
+from edgec.program.memory import unproven
 from edgec.program.program import Kind, LoopCall, Program, TemplateCall
 from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.lower.interpreter import run
 from tests.operators.case import Case, difference
 from tests.operators.code_cases import code_cases
-from tests.oracle.models import Builder
+from tests.oracle.models import Builder, run_onnxruntime
 
 TARGETS = [load_target("x86-64"), load_target("linux-arm64")]
 CASES = {case.name: case for case in code_cases()}
@@ -63,6 +64,24 @@ def test_both_ends_of_all_numbers_are_found_in_one_pass() -> None:
     _, program = program_of(CASES["codes_dynamic"], TARGETS[0])
     ends = [call for call in program.calls if isinstance(call, LoopCall) and "Reduce" in call.call.comment[0]]
     assert len(ends) == 1 and "ReduceMin" in ends[0].call.comment[0] and "ReduceMax" in ends[0].call.comment[0]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("shape", [(1,), (1, 1, 1), (2, 3, 4, 5)])
+def test_what_all_numbers_are_is_found_in_any_shape(shape: tuple[int, ...], target: Any) -> None:
+    """Also behind a convolution, whose result lies otherwise in memory."""
+    b, x = Builder(), np.random.default_rng(3).normal(0, 2, shape).astype(np.float32)
+    y = b.op("Conv", "x", b.const(np.random.default_rng(4).normal(0, 1, (6, 3, 1, 1)), np.float32)) if len(shape) == 4 else "x"
+    b.nodes.append(helper.make_node("DynamicQuantizeLinear", [y], ["q", "s", "z"]))
+    model = b.model({"x": x}, {"q": np.uint8, "s": np.float32, "z": np.uint8})
+    graph = from_proto(model).graph
+    optimize(graph)
+    program = schedule(lower(graph, target, "net"), target)
+    assert not any(any(unproven(program, call)) for call in program.calls)
+    found = run(program, {"x": x}, multiple=input_multiple(target.vocabularies))
+    numbers = run_onnxruntime(model, {"x": x})
+    assert np.abs(found["q"].astype(int) - numbers[0]).max() <= (len(shape) == 4) and found["z"] == numbers[2]
+    np.testing.assert_allclose(found["s"], numbers[1], rtol=1e-6)
 
 
 def test_numbers_that_are_no_codes_stay_a_float_product() -> None:
