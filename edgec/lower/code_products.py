@@ -18,7 +18,7 @@ import numpy as np
 from edgec.integer.grid import EIGHT_BIT
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
-from edgec.lower.code_windows import ROWS, Windows, windows_of
+from edgec.lower.code_windows import Windows, windows_of
 
 EXACT = 1 << 16  # what weights of one sign may add up to: times a code, or two codes' difference, that is a float
 WIDEST = 255  # of a weight less its zero point
@@ -176,8 +176,7 @@ class _Rewrite:
 
     def _convolution(self, windows: Windows, steps: np.ndarray) -> str:
         """The product of rows that are what windows see, without these rows."""
-        moves = self.source.moves
-        image = self._decoded(moves[len(ROWS) - 1].inputs[0], moves[len(ROWS) :])
+        image = self._decoded(windows.name, self.source.moves[windows.moves :])
         batch, count, outputs = windows.image[0], prod(windows.sizes), steps.shape[1]
         inputs = [image, self._weights(windows.weights(steps), 0)]
         sums = self._insert(

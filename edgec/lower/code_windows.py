@@ -10,13 +10,15 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 
-ROWS = ("Transpose", "Reshape", "Gather", "Reshape")  # what makes them of an image, the last move first
+ROWS = ("Transpose", "Reshape", "Gather")  # what makes them of a flat image, the last move first
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Of an image [batch, channels, ...], padded already; sizes: of the result."""
+    """Of an image [batch, channels, ...], padded already: the value `name`. moves: how many make rows of it; sizes: of the result."""
 
+    name: str
+    moves: int
     image: tuple[int, ...]
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -38,21 +40,27 @@ def windows_of(graph: Graph, moves: Sequence[Node]) -> Windows | None:
     """What these moves, the last one first, make rows of; None where they do something else."""
     if tuple(move.op for move in moves[: len(ROWS)]) != ROWS:
         return None
-    turned, rows, gather, flat = moves[: len(ROWS)]
-    image, places = graph.types[flat.inputs[0]], graph.constant(gather.inputs[1])
+    turned, rows, gather = moves[: len(ROWS)]
+    flat = moves[len(ROWS)] if len(moves) > len(ROWS) and moves[len(ROWS)].op == "Reshape" else None  # a line is flat
+    name = gather.inputs[0] if flat is None else flat.inputs[0]
+    image, places = graph.types[name], graph.constant(gather.inputs[1])
     if not image.is_static or len(image.shape) not in (3, 4) or places is None or places.ndim != 2 or not places.size:
         return None
     shape = image.static_shape
     (batch, channels), (taps, count) = shape[:2], places.shape
-    made = [(flat, (batch, channels, prod(shape[2:]))), (gather, (batch, channels, taps, count)), (rows, (batch, channels * taps, count))]
-    if turned.attributes["perm"] != [0, 2, 1] or any(graph.shape(node.outputs[0]) != wanted for node, wanted in made):
+    made = {
+        gather.inputs[0]: (batch, channels, prod(shape[2:])),
+        gather.outputs[0]: (batch, channels, taps, count),
+        rows.outputs[0]: (batch, channels * taps, count),
+    }
+    if turned.attributes["perm"] != [0, 2, 1] or any(graph.shape(value) != wanted for value, wanted in made.items()):
         return None
-    return _geometry(shape, places)
+    found = _geometry(shape[2:], places)
+    return Windows(name, len(ROWS) + (flat is not None), shape, *found) if found is not None else None
 
 
-def _geometry(image: tuple[int, ...], places: np.ndarray) -> Windows | None:
-    """Of windows that see these pixels of the flat image, [tap, place of the result]."""
-    spatial = image[2:]
+def _geometry(spatial: tuple[int, ...], places: np.ndarray) -> tuple[tuple[int, ...], ...] | None:
+    """Kernel, strides, dilations and sizes of windows that see these pixels of the flat image, [tap, place of the result]."""
     if places.min() < 0 or places.max() >= prod(spatial):
         return None
     kernel, dilations = _steps(np.unravel_index(places[:, 0], spatial))
@@ -63,7 +71,7 @@ def _geometry(image: tuple[int, ...], places: np.ndarray) -> Windows | None:
     taps, pixels = (np.indices(extents).reshape(len(spatial), -1) for extents in (kernel, sizes))
     coordinates = taps[:, :, None] * np.reshape(dilations, (-1, 1, 1)) + pixels[:, None] * np.reshape(strides, (-1, 1, 1))
     alike = np.array_equal(np.ravel_multi_index(tuple(coordinates), spatial), places)
-    return Windows(image, kernel, strides, dilations, sizes) if alike else None
+    return (kernel, strides, dilations, sizes) if alike else None
 
 
 def _steps(coordinates: Sequence[np.ndarray]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -10,10 +10,12 @@ from onnx import TensorProto, helper
 
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
+from edgec.ir.types import Symbol
 from edgec.kernels import ConvFloat, ConvInt8Float
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.lower import lower
 from edgec.passes import optimize
+from edgec.program.expr import bound
 from edgec.program.memory import unproven
 from edgec.program.program import Kind, LoopCall, Program, TemplateCall
 from edgec.schedule import schedule
@@ -82,6 +84,38 @@ def test_what_all_numbers_are_is_found_in_any_shape(shape: tuple[int, ...], targ
     numbers = run_onnxruntime(model, {"x": x})
     assert np.abs(found["q"].astype(int) - numbers[0]).max() <= (len(shape) == 4) and found["z"] == numbers[2]
     np.testing.assert_allclose(found["s"], numbers[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "window" in name and "groups" not in name])
+def test_windows_are_no_rows_of_a_matrix(name: str) -> None:
+    """Where they are padded their image is all that is stored before the product."""
+    case = CASES[name]
+    _, program = program_of(case, TARGETS[0])
+    (product,) = [place for place, one in enumerate(program.calls) if isinstance(one, TemplateCall)]
+    stored = [program.buffers[name] for one in program.calls[:product] for name in one.call.writes]
+    image = 4 * case.inputs["x"].size  # with what is around it
+    call = program.calls[product]
+    assert isinstance(call, TemplateCall) and isinstance(call.arguments, ConvInt8Float)
+    kernel, rank = (call.arguments.window.kernel_height, call.arguments.window.kernel_width), case.inputs["x"].ndim - 2
+    assert kernel[-rank:] == tuple(case.model.graph.initializer[0].dims[2:])
+    assert all(bound(buffer.size) < image for buffer in stored)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_batch_that_a_run_knows(target: Any) -> None:
+    b, rng = Builder(), np.random.default_rng(5)
+    y = b.op("MatMulInteger", "x", b.const(rng.integers(-128, 128, (20, 18)), np.int8), "z")
+    zero = np.array(77, np.uint8)
+    model = b.model({"x": np.zeros((1, 5, 20), np.uint8), "z": zero}, {y: np.int32})
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    graph = from_proto(model, shapes={"x": [Symbol("batch", 4), 5, 20]}).graph
+    optimize(graph)
+    program = schedule(lower(graph, target, "net"), target)
+    assert kernels(program) == [ConvInt8Float]
+    for batch in (1, 3, 4):
+        inputs = {"x": rng.integers(0, 256, (batch, 5, 20)).astype(np.uint8), "z": zero}
+        found = run(program, inputs, {"batch": batch}, multiple=input_multiple(target.vocabularies))
+        np.testing.assert_array_equal(found[y], run_onnxruntime(model, inputs)[0])
 
 
 def test_numbers_that_are_no_codes_stay_a_float_product() -> None:
