@@ -15,7 +15,7 @@ from edgec.emit.render_c import HALVES, Scope, render, render_loop, render_state
 from edgec.ir.types import DType
 from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
 from edgec.program.effort import effort
-from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
+from edgec.program.expr import Binary, Const, Expr, Load, Size, Unary, Var, const, expr
 from edgec.program.program import AnyCall, Assign, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall, When
 from edgec.program.turns import spans
 from edgec.program.walk import statements, subexpressions
@@ -186,7 +186,7 @@ def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list
         {name: HALVES[program.buffers[name].dtype] for name in pointers if program.buffers[name].dtype in HALVES},
         tables & set(loaded),
         of_call(program, call),
-        constants=frozenset(name for name in loaded if program.buffers[name].kind is Kind.CONSTANT),
+        constants=_unchanged(program, stored, [item for item in found if isinstance(item, Load)]),
     )
     loop = _split_loop(call)
     if loop is None:
@@ -195,6 +195,18 @@ def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list
         offset = "" if loop.start is None else f"{render(loop.start, scope)} + "
         body, unused = list(render_loop(loop, f"{offset}begin", f"{offset}end", scope, 1)), ["scratch"]
     return _with_sizes(program, [*lines, *(f"    (void){name};" for name in unused), *body], sizes)
+
+
+def _unchanged(program: Program, stored: list[str], loads: list[Load]) -> frozenset[str]:
+    """Buffers that do not change while a nest runs, whatever shares their memory: constants, and those that it reads at one place alone,
+    which no result shares with what many iterations read."""
+    written = {program.root(name) for name in stored}
+    moving = {item.buffer for item in loads if not isinstance(item.index, Const)}
+    return frozenset(
+        item.buffer
+        for item in loads
+        if program.buffers[item.buffer].kind is Kind.CONSTANT or (item.buffer not in moving and program.root(item.buffer) not in written)
+    )
 
 
 # Template calls

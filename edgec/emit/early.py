@@ -5,8 +5,8 @@ with a mask for several rows, it reads at the mask's step: other numbers. What i
 
 Of `v < 0 ? slope[i] * v : v` compilers would keep the read behind a jump, and make no vectors of the loop.
 
-And what a loop reads of a constant at a place that the loops around it alone decide, before the loop: compilers read it again after each
-store, which could have changed it for all that they know.
+And what a loop reads of a buffer that does not change, at a place that the loops around it alone decide, before the loop: compilers read
+it again after each store, which could have changed it for all that they know, or keep to one number at a time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def early_reads(roots: Iterable[Expr], data: Collection[str] = (), mutable: Coll
 
 
 def steady_reads(body: Iterable[Statement], constants: Collection[str], loops: Collection[str]) -> list[Load]:
-    """Reads of constants that every turn of a loop has, at places that variables of the loops around it decide."""
+    """Reads of what does not change that every turn of a loop has, at places that variables of the loops around it decide."""
     found = dict[Load, None]()
     for root in roots(body):
         found.update({item: None for item in _certain(root) if item.buffer in constants and _is_steady(item.index, loops)})

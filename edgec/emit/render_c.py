@@ -68,7 +68,7 @@ class Scope:
     ranges: Known = field(default_factory=lambda: NOTHING)  # of the loops' variables
     shared: dict[Expr, str] = field(default_factory=dict)
     data: frozenset[str] = frozenset()  # variables that hold what was read
-    constants: frozenset[str] = frozenset()  # buffers that no run changes
+    constants: frozenset[str] = frozenset()  # buffers that do not change while the function runs
     loops: frozenset[str] = frozenset()  # variables of the loops around
 
     def block(self) -> Scope:

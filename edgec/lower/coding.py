@@ -13,7 +13,7 @@ import numpy as np
 from edgec.integer.grid import Grid
 from edgec.ir.types import DType
 from edgec.lower.values import Coded, Value
-from edgec.program.expr import FLOAT, INT, Binary, Const, Expr, binary, cast, clamp, const, real, select, unary
+from edgec.program.expr import FLOAT, INT, Binary, Cast, Const, Expr, Unary, binary, cast, clamp, const, real, select, unary
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Parameters:
 
 
 BOUND = 2.0**60  # bounds of numbers below it are joined with those of codes
+CODES = 1 << 16  # no code or zero point is larger
+FAR = 2.0**20  # with a zero point still beyond all codes
 _LEAST = {DType.INT8: -128, DType.UINT8: 0, DType.INT16: -32768, DType.UINT16: 0}
 
 
@@ -123,6 +125,39 @@ def settle(steps: Expr, low: int, high: int, zero: int, activation: DType) -> Ex
 def _rounded(bounded: Expr, zero: int, activation: DType) -> Expr:
     """rint(bounded) + zero. Bounds are whole, so it is all the same whether they or rint come first; small numbers are rounded sooner."""
     return cast(cast(unary("rint", bounded), INT) + zero, activation)
+
+
+def cast_to_code(x: Expr, dtype: DType) -> Expr | None:
+    """cast(x, dtype) in whole numbers, where x is clip(rint(v) + zero, low, high): compilers make vectors of these. NaN gives 0 as ever."""
+    found = _steps_of(x) if dtype in _LEAST else None
+    if found is None:
+        return None
+    v, zero, low, high = found
+    known = binary("eq", v, v)
+    steps = cast(unary("rint", select(known, clamp(v, -FAR, FAR), 0.0)), INT)
+    return cast(clamp(steps + zero, const(low), const(high)) * cast(known, INT), dtype)
+
+
+def _steps_of(x: Expr) -> tuple[Expr, Expr, int, int] | None:
+    """v, zero, low and high of clip(rint(v) + zero, low, high), these two of 16 bits at most."""
+    if not (isinstance(x, Binary) and x.op == "min" and isinstance(x.b, Binary) and x.b.op == "max" and x.dtype is FLOAT):
+        return None
+    low, high, total = x.b.a, x.a, x.b.b
+    if not (isinstance(low, Const) and isinstance(high, Const) and -CODES <= low.value <= high.value <= CODES):
+        return None
+    added = isinstance(total, Binary) and total.op == "add"
+    steps, zero = (total.a, total.b) if isinstance(total, Binary) and added else (total, const(0.0))
+    offset = _whole_of(zero)
+    if offset is None or not isinstance(steps, Unary) or steps.op != "rint":
+        return None
+    return steps.a, offset, int(low.value), int(high.value)
+
+
+def _whole_of(zero: Expr) -> Expr | None:
+    """A zero point, that is a float, as int32."""
+    if isinstance(zero, Const):
+        return const(int(zero.value)) if abs(zero.value) <= CODES and zero.value == int(zero.value) else None
+    return cast(zero.a, INT) if isinstance(zero, Cast) and zero.a.dtype in _LEAST else None
 
 
 def requantize(code: Expr, source: Parameters, result: Parameters, low: int, high: int, activation: DType) -> Expr:

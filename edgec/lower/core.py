@@ -13,6 +13,7 @@ from edgec.ir.graph import Graph
 from edgec.ir.types import DType
 from edgec.lower.branches import guard_calls
 from edgec.lower.builder import Lowering, LowerOptions
+from edgec.lower.code_products import with_code_products
 from edgec.lower.coding import Parameters, coded_form, decoded, local, shift_to
 from edgec.lower.counts import fill_up
 from edgec.lower.limits import LARGEST
@@ -37,7 +38,7 @@ def lower(
 
 def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> Program:
     _check_sizes(graph)
-    graph = with_float_products(graph)
+    graph = with_float_products(with_code_products(graph))
     raw = _raw_inputs(graph, options)
     lowering = Lowering(graph, match(graph, raw), target, name, options)
     _inputs(lowering, raw)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from edgec.ir.graph import Node
+from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, Unsupported
+from edgec.lower.coding import cast_to_code
 from edgec.lower.movement import broadcast_index
 from edgec.lower.values import Extents, Index, Order, Value, elements
 from edgec.ops.registry import OPERATORS
@@ -12,9 +16,9 @@ from edgec.program.expr import Expr
 _FREE = frozenset({"Cast", "Identity"})
 
 
-def elementwise(lowering: Lowering, node: Node) -> None:
-    """The node's scalar rule over its operands."""
-    rule = OPERATORS[node.op].scalar
+def elementwise(lowering: Lowering, node: Node, rule: Callable[..., Expr] | None = None) -> None:
+    """The node's scalar rule, or `rule`, over its operands."""
+    rule = rule or OPERATORS[node.op].scalar
     if rule is None:
         raise Unsupported(f"{node.op} has no scalar rule")
     shape = lowering.shape(node.outputs[0])
@@ -29,6 +33,13 @@ def elementwise(lowering: Lowering, node: Node) -> None:
     order, splits = layout_of(known, shape)
     result = Value(dtype, shape, at, free=node.op in _FREE and all(operand.free for operand in known), order=order, splits=splits)
     lowering.define(node.outputs[0], result.by(*known, node=node.name, op=node.op))
+
+
+def cast_node(lowering: Lowering, node: Node) -> None:
+    """A Cast, which may end a quantization by computed parameters."""
+    plain = OPERATORS["Cast"].scalar
+    assert plain is not None
+    elementwise(lowering, node, lambda x, to: cast_to_code(x, DType(to)) or plain(x, to=to))
 
 
 def once(lowering: Lowering, value: Value, shape: Extents, name: str) -> Value:

@@ -14,6 +14,7 @@ from edgec.ir.loop import Loop
 from edgec.ir.types import DType
 from edgec.lower.branches import Guard, guard_calls
 from edgec.lower.builder import Lowering, split_axes
+from edgec.lower.code_products import with_code_products
 from edgec.lower.comment import tensor
 from edgec.lower.values import Value, View, order_of, row_major, store, view_of
 from edgec.lower.whole_product import with_float_products
@@ -64,7 +65,7 @@ class Repeated:
 
     def __init__(self, lowering: Lowering, loop: Loop) -> None:
         self.outer, self.loop = lowering, loop
-        body = with_float_products(loop.body)
+        body = with_float_products(with_code_products(loop.body))
         self.inner, self.title = lowering.inner(body, match(body)), loop.node.name or loop.node.outputs[0]
         self.name = lowering.identifier(self.title)
         turn, goes_on = self._number("turn", below=loop.turns), self._number("goes_on")

@@ -109,7 +109,10 @@ def pad(lowering: Lowering, node: Node) -> None:
     before, mode = integers(lowering, node, 1)[: source.rank], node.attributes["mode"]
     given = lowering.graph.constant(node.input(2)) if node.input(2) else np.zeros(())
     if given is None:
-        raise Unsupported("the padding value is computed while the model runs", "make it a constant in the exporter")
+        filler = lowering.value(node.input(2))
+        filler = filler if filler.free else lowering.materialize(filler, node.input(2))
+        lowering.define(node.outputs[0], movement.pad(source, before, shape, mode, movement.reshape(filler, ()).at(())))
+        return
     fill = given.reshape(()).item()
     result = movement.pad(source, before, shape, mode, const(fill, source.dtype))
     if source.coded is not None:

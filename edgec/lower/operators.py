@@ -28,7 +28,8 @@ from edgec.lower.compaction import compress, non_zero
 from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.convolution_int16 import wide_dot_product
 from edgec.lower.counts import constant_of_shape, range_, shape, told
-from edgec.lower.elementwise import elementwise
+from edgec.lower.elementwise import cast_node, elementwise
+from edgec.lower.extremes import extreme_node
 from edgec.lower.gating import multiply_codes
 from edgec.lower.layer_norm_int8 import layer_norm_codes
 from edgec.lower.matmul import product_node
@@ -81,7 +82,7 @@ def matmul(lowering: Lowering, node: Node) -> None:
 
 RULES: dict[str, Rule] = {
     **MOVES,
-    "Concat": concat, "Identity": identity, "Resize": resize,
+    "Concat": concat, "Identity": identity, "Cast": cast_node, "Resize": resize,
     "Conv": product_node, "ConvTranspose": product_node, "Gemm": product_node, "MatMul": matmul,
     "MaxPool": max_pool, "AveragePool": average_pool, "GlobalAveragePool": global_average, "GlobalMaxPool": global_max,
     "QuantizeLinear": unmatched_quantize, "DequantizeLinear": dequantize_node,
@@ -92,7 +93,7 @@ RULES: dict[str, Rule] = {
     "Unique": unique, "NonZero": non_zero, "Compress": compress, "NonMaxSuppression": non_max_suppression, "Shape": shape,
     "ConstantOfShape": constant_of_shape, "Range": range_,
     "ScatterND": scatter_nd, "TopK": top_k, "ArgMax": arg_extreme, "ArgMin": arg_extreme,
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), reduce_),
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceProd"), reduce_), **dict.fromkeys(("ReduceMin", "ReduceMax"), extreme_node),
 }  # fmt: skip
 
 CLAUSES: dict[type[IntegerOperator], Callable[[Lowering, Any], None]] = {

@@ -118,25 +118,24 @@ def test_inspect_lists_every_blocker(program: Program, work: Path) -> None:
 
 
 def test_what_cannot_be_lowered_is_listed_before_the_calibration(program: Program, work: Path) -> None:
-    """Pad by a number that the model computes is known to the import, and no target has it."""
+    """Gemm by weights that leave float32 is known to the import, and no target has it."""
     nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"], name="/conv"),
-        helper.make_node("ReduceMax", ["c"], ["fill"], keepdims=0),
-        helper.make_node("Pad", ["c", "p", "fill"], ["values"], name="/best"),
+        helper.make_node("MatMul", ["x", "w"], ["c"], name="/product"),
+        helper.make_node("Gemm", ["c", "large"], ["values"], name="/best", alpha=1000.0),
         helper.make_node("Sigmoid", ["c"], ["s"]),
-        helper.make_node("Pad", ["s", "p", "fill"], ["least"], name="/worst"),
+        helper.make_node("Gemm", ["s", "large"], ["least"], name="/worst", alpha=1000.0),
     ]
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 4, 4])]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 4])]
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("values", "least")]
     weights = [
-        numpy_helper.from_array(np.ones((3, 2, 1, 1), np.float32), "w"),
-        numpy_helper.from_array(np.ones(8, np.int64), "p"),
+        numpy_helper.from_array(np.ones((4, 3), np.float32), "w"),
+        numpy_helper.from_array(np.full((3, 2), 3e38, np.float32), "large"),
     ]
     model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, weights), opset_imports=[helper.make_opsetid("", 17)])
     onnx.save(model, "best.onnx")
-    np.save("x.npy", np.random.default_rng(0).standard_normal((4, 2, 4, 4)).astype(np.float32))
+    np.save("x.npy", np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32))
     done = program("build", "best.onnx", "--calib", "x.npy", "--no-compile")
-    done.failed(3, "/best", "Pad", "/worst")
+    done.failed(3, "/best", "Gemm", "/worst")
     assert "ranges" not in done.err
     assert program("inspect", "best.onnx").code == 3
 

@@ -162,17 +162,23 @@ def root_norm(d: Draft) -> None:
 def dynamic(d: Draft, op: str) -> None:
     """Quantized by its own range, perhaps multiplied, as quantize_dynamic writes it."""
     d.since(11)
-    x = d.data((FLOAT,), 2, 3)
+    x = d.data((FLOAT,), 2, 4)
     q, scale, zero = d.op(op, x, outputs=3)
-    if d.chance(0.5):
-        inner = d.shape(x)[-1]
-        w, step = d.const(d.g.integers(-127, 128, (inner, d.number(1, 6))), np.int8), d.const(0.01, FLOAT)
-        y = d.op("MatMulInteger", q, w, zero, d.const(0, np.int8))
+    if d.chance(0.7):
+        kind = d.pick(*CODES)
+        image = d.rank(x) == 4
+        window = (d.shape(x)[1], *(d.number(1, min(3, n)) for n in d.shape(x)[2:])) if image else ()
+        shape = (d.number(1, 6), *window) if image else (d.shape(x)[-1], d.number(1, 6))
+        info = np.iinfo(kind)
+        w, step = d.const(d.g.integers(info.min, info.max, shape, endpoint=True), kind), d.const(0.01, FLOAT)
+        less = d.const(d.pick(0, d.number(info.min, info.max)), kind)
+        pads = {"pads": [d.number(0, 2) for _ in range(4)]} if image and d.chance(0.6) else {}
+        y = d.op("ConvInteger" if image else "MatMulInteger", q, w, zero, less, **pads)
         d.op("Mul", d.op("Cast", y, to=1), d.op("Mul", scale, step))
 
 
 def whole_product(d: Draft, op: str) -> None:
-    """Zero points of all codes, of rows or columns, or none."""
+    """Zero points of all codes, known or not, of rows or columns, or none."""
     d.since(10)
     x = codes(d, 2, 3) if op == "MatMulInteger" else codes(d, 4, 4, where=lambda s: min(s[2:]) >= 2)
     count, kind = d.number(1, 5), d.pick(*CODES)
@@ -180,7 +186,8 @@ def whole_product(d: Draft, op: str) -> None:
     shape = (d.shape(x)[-1], count) if op == "MatMulInteger" else (count, d.shape(x)[1], d.number(1, 2), d.number(1, 2))
     w = d.const(d.g.integers(info.min, info.max, shape, endpoint=True), kind)
     own = np.iinfo(d.dtype(x))
-    zeros = (d.const(d.number(own.min, own.max), d.dtype(x)), d.const(np.full(d.pick((), (count,)), d.pick(0, 3)), kind))
+    zero = d.input(d.dtype(x), ()) if d.chance(0.5) else d.const(d.number(own.min, own.max), d.dtype(x))
+    zeros = (zero, d.const(np.full(d.pick((), (count,)), d.pick(0, 3)), kind))
     d.op(op, x, w, *zeros[: d.number(0, 2)], **({"pads": [1, 0, 0, 1]} if op == "ConvInteger" and d.chance(0.5) else {}))
 
 

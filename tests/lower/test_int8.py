@@ -328,16 +328,30 @@ def test_numbers_of_an_axis_quantized_with_scales_of_their_own() -> None:
 
 
 def test_what_stands_behind_a_refused_operator_is_checked_too() -> None:
-    """The refused Pad ends in codes, which a Transpose and another refused Pad read."""
+    """The refused Gemm ends in codes, which a Transpose and another refused Gemm read."""
     b = Builder()
-    x, fill = np.zeros((2, 1, 5, 5), np.float32), np.zeros((), np.float32)
-    q, pads = b.quantize("x", 0.1, np.uint8(9)), b.const(np.ones(8, np.int64))
+    x, large = np.zeros((5, 5), np.float32), b.const(np.full((5, 5), 3e38, np.float32))
+    q = b.quantize("x", 0.1, np.uint8(9))
     for _ in range(2):
-        padded = b.op("Pad", b.dequantize(q, 0.1, np.uint8(9)), pads, "fill")
-        q = b.op("Transpose", b.quantize(padded, 0.1, np.uint8(9)), perm=[0, 1, 3, 2])
+        product = b.op("Gemm", b.dequantize(q, 0.1, np.uint8(9)), large, alpha=1000.0)
+        q = b.op("Transpose", b.quantize(product, 0.1, np.uint8(9)), perm=[1, 0])
     with pytest.raises(ModelError) as caught:
-        lower(built(b, q, {"x": x, "fill": fill}), TARGETS[0], "net")
-    assert [problem.what for problem in caught.value.problems] == ["Pad: the padding value is computed while the model runs"] * 2
+        lower(built(b, q, {"x": x}), TARGETS[0], "net")
+    assert [problem.what for problem in caught.value.problems] == ["Gemm: alpha 1000 times a constant beyond float32"] * 2
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_pad_whose_value_a_run_finds(target: Any) -> None:
+    """Of codes, of what stands for them, and of floats."""
+    b = Builder()
+    q, fill = np.arange(20, dtype=np.uint8).reshape(4, 5), np.array(200, np.uint8)
+    number = np.array(-0.25, np.float32)
+    pads = b.const(np.array([1, 0, 0, 2], np.int64))
+    codes = b.op("Cast", b.op("Pad", "q", pads, "fill"), to=6)
+    floats = b.op("Cast", b.op("Pad", b.dequantize("q", 0.1, np.uint8(9)), pads, "number"), to=1)
+    y = b.op("Add", b.op("Cast", codes, to=1), floats)
+    inputs = {"q": q, "fill": fill, "number": number}
+    check(built(b, y, inputs), inputs, target)
 
 
 def test_codes_known_at_build_time_with_a_scale_that_is_not() -> None:

@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from tests.operators.case import Case
+from tests.operators.code_cases import code_cases
 from tests.operators.type_cases import type_cases
 
 OPSET = 21
@@ -38,7 +39,7 @@ def own_cases() -> tuple[Case, ...]:
         _reductions,
         _chains,
     )
-    return (*(case for group in groups for case in group()), *type_cases())
+    return (*(case for group in groups for case in group()), *type_cases(), *code_cases())
 
 
 class Net:
