@@ -89,7 +89,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     if not is_quantized(quantized):
         notes.append(NO_INTEGERS)
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
-    why = f"attention or a normalization that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
+    why = f"attention, a normalization or what standardizes an input, which would cost the outputs more than {ALLOWED:g} dB in 8 bits"
     known = dict.fromkeys(sorted(searched.attention), why) | selection.refused
     report = replace(report, kept_in_float=report.kept_in_float | known)
     content = calibration.to_json() | {"samples_sha256": watched.sha256}
