@@ -33,7 +33,10 @@ def normalizations(selection: Selection) -> list[Layer]:
 
 
 def standardizations(graph: Graph, selection: Selection) -> list[Layer]:
-    """What gives each feature of a float input numbers of its own, added or multiplied, where only matrices read what comes of it."""
+    """What gives each feature of a float input numbers of its own, added or multiplied, where only matrices read what comes of it.
+
+    Of pictures' channels it does not: they go equally far, and a picture has many numbers.
+    """
     reached = {name for name in graph.inputs if graph.types[name].dtype.is_float}
     found: dict[Node, Layer] = {}
     for layer in selection.layers:
@@ -46,7 +49,9 @@ def standardizations(graph: Graph, selection: Selection) -> list[Layer]:
             continue
         reached.update(layer.results)
     moves = {layer.node for layer in selection.layers if layer.role is Role.MOVE}
-    matrices = {layer.node for layer in selection.matrices if layer.node.op in ("Gemm", "MatMul")}
+    matrices = {
+        layer.node for layer in selection.matrices if layer.node.op in ("Gemm", "MatMul") or len(graph.shape(layer.node.inputs[0])) < 4
+    }
 
     def leads(value: str) -> bool:
         readers = graph.readers(value)
@@ -58,9 +63,10 @@ def standardizations(graph: Graph, selection: Selection) -> list[Layer]:
 
 
 def _of_features(graph: Graph, layer: Layer) -> bool:
-    """Whether the constant that a layer reads has a number for each place along the last axis."""
+    """Whether the constant that a layer reads has several numbers; of pictures: along the last axis."""
+    pictures = len(graph.shape(layer.node.outputs[0])) > 3
     numbers = (graph.constant(name) for name in layer.node.inputs)
-    return any(array is not None and array.ndim > 0 and array.shape[-1] > 1 for array in numbers)
+    return any(array is not None and array.size > 1 and (array.shape[-1] > 1 or not pictures) for array in numbers)
 
 
 def choose_floats(

@@ -204,6 +204,17 @@ def test_features_are_standardized_before_they_are_stored() -> None:
     assert found.calibration["exclude"], "what is applied again is the same"
 
 
+def test_so_are_those_of_signals_before_a_convolution() -> None:
+    """As accelerometers and gyroscopes have them: 11 dB in integers."""
+    data = [{"x": sample["x"] * np.float32([[50], [1], [1]])} for sample in samples((1, 3, 20)) * 4]
+    net = Net("motion", 9, (1, 3, 20))
+    x = net.node("Mul", [net.node("Sub", ["x", net.normal(3, 1)]), net.constant(np.float32([[0.02], [1], [1]]))])
+    x = net.node("Conv", [x, net.normal(8, 3, 5, scale=0.3)], kernel_shape=[5])
+    graph = graph_of(net.model(net.node("Conv", [net.node("Relu", [x]), net.normal(4, 8, 3, scale=0.2)], kernel_shape=[3])))
+    found = quantize(graph, lambda: data, QuantizeOptions(effort="fast"))
+    assert found.calibration["exclude"] and min(found.report.outputs.values()) > 35
+
+
 def test_features_of_one_width_are_standardized_in_integers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgec.quant.attention.ALLOWED", 20.0)
     found = quantize(standardized("Sub", "Mul"), lambda: samples((1, 6)), QuantizeOptions(effort="fast"))
