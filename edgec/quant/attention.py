@@ -74,8 +74,8 @@ def choose_floats(
 ) -> frozenset[str]:
     """The names of the nodes of all three that stay in float. score: of these in float; floats: of all of them."""
     ends, others = ({layer.node.name for layer in layers} for layers in (heads, norms))
-    kept = choose_attention(graph, inner, floats, lambda names: score({*names, *others, *ends})) if inner else frozenset()
-    kept |= choose_normalizations(norms, floats, lambda names, kept=kept: score({*names, *kept, *ends}))
+    attended = choose_attention(graph, inner, floats, lambda names: score({*names, *others, *ends})) if inner else frozenset()
+    kept = attended | choose_normalizations(norms, floats, lambda names: score({*names, *attended, *ends}))
     return kept | choose_normalizations(heads, floats, lambda names: score({*names, *kept}))
 
 

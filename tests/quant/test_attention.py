@@ -25,8 +25,10 @@ from edgec.quant.attention import (
     standardizations,
 )
 from edgec.quant.coverage import select
+from edgec.quant.features import choose_features, feature_counts
 from edgec.quant.network import NO_INTEGERS, is_quantized
 from edgec.quant.scores import Score
+from edgec.quant.statistics import Extent
 from tests.attention import vit
 from tests.nets import Net
 from tests.quant.small import score_of
@@ -224,3 +226,15 @@ def test_features_of_one_width_are_standardized_in_integers(monkeypatch: pytest.
 def test_what_standardizes_no_features_of_matrices_is_no_matter() -> None:
     for graph in (standardized("Sub", "Mul", pictures=True), standardized("Sub", "Mul", 1)):
         assert not standardizations(graph, select(graph))
+
+
+@pytest.mark.parametrize(("second", "equalized"), [("Mul", False), ("Add", True)])
+def test_what_is_standardized_is_equalized_no_further(second: str, equalized: bool) -> None:
+    """Such features go equally far; which ones went further in a few samples is luck, and factors by it cut others: by 5 dB."""
+    graph = standardized("Sub", second)
+    value = graph.nodes[1].outputs[0]
+    extents = {name: Extent(size) for name, size in feature_counts(graph).items()}
+    for extent in extents.values():
+        extent.add(np.arange(1, 9) * 4.0 ** -np.arange(extent.channels)[:, None])
+    found = choose_features(graph, select(graph, ["*Sub*", f"*{second}*"]), extents, 8)
+    assert (value in found) is equalized and len(found) >= 1
