@@ -155,6 +155,12 @@ def test_infinite_masks_are_fine() -> None:
     from_proto(model([node("Add", "x mask", "y")], {"x": [1, 4]}, ["y"], {"mask": np.array([0, -np.inf, 0, 0], np.float32)}))
 
 
+def test_names_that_no_manifest_holds() -> None:
+    """Else a package would be written that edgec itself does not read."""
+    with pytest.raises(ModelError, match=r"a name of 40,000 characters, 32,768 are the most: 'rrr"):
+        from_proto(model([node("Relu", "x", "y", "r" * 40_000)], {"x": [1, 4]}, ["y"]))
+
+
 def test_files_beyond_what_protobuf_reads_are_not_read(tmp_path: Path) -> None:
     with (tmp_path / "hole.onnx").open("wb") as file:
         file.truncate(2**40)  # takes no space, and no memory holds it
