@@ -35,6 +35,7 @@ from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
 
 CROWD = 10_000  # initializers
+LARGEST = 2**31 - 1  # bytes of a file, as protobuf counts them
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,9 @@ def load_model(
 
 def _parsed(path: Path) -> onnx.ModelProto:
     try:
+        if path.stat().st_size > LARGEST:  # nothing reads it, and memory may not hold it
+            hint = "store its weights as external data beside it"
+            raise ModelError("is larger than 2 GiB, the most that an ONNX file has", where=str(path), hint=hint)
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read the model: {error.strerror}", where=str(path)) from None

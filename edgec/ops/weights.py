@@ -12,7 +12,7 @@ from edgec.ops.registry import Role
 
 
 def check_weights(graph: Graph, hint: str) -> None:
-    """ModelError unless no constant is NaN and no weight infinite; infinities are fine in masks and bounds."""
+    """ModelError unless no constant is NaN and no weight infinite; infinities are fine in masks and bounds, NaN where Where chooses it."""
     problems = _problems(graph)
     if problems:
         raise ModelError(f"{len(problems)} weight tensor(s) are not finite", problems, hint=hint)
@@ -26,8 +26,9 @@ def _problems(graph: Graph) -> list[Problem]:
             continue
         readers = graph.readers(name)
         weight = any(OPERATORS[node.op].role is Role.MATRIX or "Normalization" in node.op or "ize" in node.op for node in readers)
-        if np.isnan(array).any():
-            problems.append(Problem("holds NaN", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
+        computed = [node for node in readers if node.op != "Where"]
+        if np.isnan(array).any() and (computed or not readers):
+            problems.append(Problem("holds NaN", f"tensor {name}", f"read by {', '.join(node.name for node in computed[:3])}"))
         elif weight and np.isinf(array).any():
             problems.append(Problem("holds infinities", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
     return problems

@@ -4,7 +4,8 @@ Integers make attention several times as fast, but 8 bits for scores and for pro
 something. So these layers are float when all else is decided; then they become integers, as many as cost no more than ALLOWED on other
 samples, too, as far as those that judge tell: by its standard error. All of them,
 else without Softmax, else the products of queries and keys alone, whose results stay float; and beside these groups of neighbouring blocks.
-Then LayerNormalization, of which 8 bits for a residual stream often ask more: all of them, or groups of neighbours.
+Then LayerNormalization, of which 8 bits for a residual stream often ask more: all of them, or groups of neighbours. And what gives each
+feature of an input its own middle and scale before matrices read it: the input's 256 codes are those of the widest feature.
 """
 
 from __future__ import annotations
@@ -31,13 +32,51 @@ def normalizations(selection: Selection) -> list[Layer]:
     return [layer for layer in selection.layers if layer.role is Role.NORM and layer.node.name]
 
 
+def standardizations(graph: Graph, selection: Selection) -> list[Layer]:
+    """What gives each feature of a float input numbers of its own, added or multiplied, where only matrices read what comes of it.
+
+    Of pictures' channels it does not: they go equally far, and a picture has many numbers.
+    """
+    reached = {name for name in graph.inputs if graph.types[name].dtype.is_float}
+    found: dict[Node, Layer] = {}
+    for layer in selection.layers:
+        read = [name for name in layer.node.inputs if graph.constant(name) is None]
+        if len(read) != 1 or read[0] not in reached:
+            continue
+        if layer.role in (Role.ADD, Role.MUL) and layer.node.name and _of_features(graph, layer):
+            found[layer.node] = layer
+        elif layer.role is not Role.MOVE:
+            continue
+        reached.update(layer.results)
+    moves = {layer.node for layer in selection.layers if layer.role is Role.MOVE}
+    matrices = {
+        layer.node for layer in selection.matrices if layer.node.op in ("Gemm", "MatMul") or len(graph.shape(layer.node.inputs[0])) < 4
+    }
+
+    def leads(value: str) -> bool:
+        readers = graph.readers(value)
+        return value not in graph.outputs and all(
+            node in matrices or ((node in found or node in moves) and all(map(leads, node.outputs))) for node in readers
+        )
+
+    return [layer for layer in found.values() if all(map(leads, layer.results))]
+
+
+def _of_features(graph: Graph, layer: Layer) -> bool:
+    """Whether the constant that a layer reads has several numbers; of pictures: along the last axis."""
+    pictures = len(graph.shape(layer.node.outputs[0])) > 3
+    numbers = (graph.constant(name) for name in layer.node.inputs)
+    return any(array is not None and array.size > 1 and (array.shape[-1] > 1 or not pictures) for array in numbers)
+
+
 def choose_floats(
-    graph: Graph, inner: list[Layer], norms: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]
+    graph: Graph, inner: list[Layer], norms: list[Layer], heads: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]
 ) -> frozenset[str]:
-    """The names of the nodes of both that stay in float. score: of these in float; floats: of all of them."""
-    others = frozenset(layer.node.name for layer in norms)
-    kept = choose_attention(graph, inner, floats, lambda names: score({*names, *others})) if inner else frozenset()
-    return kept | choose_normalizations(norms, floats, lambda names: score({*names, *kept}))
+    """The names of the nodes of all three that stay in float. score: of these in float; floats: of all of them."""
+    ends, others = ({layer.node.name for layer in layers} for layers in (heads, norms))
+    attended = choose_attention(graph, inner, floats, lambda names: score({*names, *others, *ends})) if inner else frozenset()
+    kept = attended | choose_normalizations(norms, floats, lambda names: score({*names, *attended, *ends}))
+    return kept | choose_normalizations(heads, floats, lambda names: score({*names, *kept}))
 
 
 def choose_normalizations(layers: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]) -> frozenset[str]:

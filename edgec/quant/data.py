@@ -50,6 +50,8 @@ def from_path(text: str, graph: Graph, preprocess: Preprocess | None) -> Samples
         return from_function(load_function(text), graph, preprocess)
     if not path.exists():
         raise UsageError("no such file or folder", where=text)
+    if not path.is_file():  # a pipe would be waited for
+        raise UsageError("is no file", where=text, hint="give an .npz or .npy file")
     return from_arrays(read_arrays(path, graph), graph, preprocess, text)
 
 
@@ -157,7 +159,7 @@ def load_function(text: str) -> Callable[[], Iterable[Any]]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # one that leaves by itself would end the build as if all were well
         raise UsageError(f"cannot be imported: {type(error).__name__}: {error}", where=file) from error
     found = getattr(module, name, None)
     if not callable(found):
@@ -183,7 +185,7 @@ def from_function(function: Callable[[], Iterable[Any]], graph: Graph, preproces
                 yield fitted(pictures, graph, preprocess, where)
         except EdgecError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UsageError(f"the calibration function failed: {type(error).__name__}: {error}") from error
 
     return samples

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from edgec.ir.graph import Graph
-from edgec.quant.attention import attention, choose_floats, normalizations
+from edgec.quant.attention import attention, choose_floats, normalizations, standardizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.coverage import Selection
 from edgec.quant.ends import SEEN, Fitter, least_harmful, luckiest
@@ -92,7 +92,8 @@ def measured(graph: Graph, selection: Selection, samples: Samples, options: Quan
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:
     """Decide everything that `apply_calibration` needs."""
     wholly, inner, norms = options, attention(selection), normalizations(selection)
-    layers = [*inner, *norms]
+    heads = standardizations(graph, selection)
+    layers = [*inner, *norms, *heads]
     if layers:
         options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
     known = measured(graph, selection, samples, options)
@@ -132,7 +133,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     kept = frozenset(layer.node.name for layer in layers)
     if layers:
         whole = folds(shares_of(count), wholly)
-        kept = choose_floats(graph, inner, norms, judged.score(choice), partial(whole.score, choice))
+        kept = choose_floats(graph, inner, norms, heads, judged.score(choice), partial(whole.score, choice))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
     high, few = options.effort == "high", len(judged) > 1 or (more and not apart)
     every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged

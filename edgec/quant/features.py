@@ -70,6 +70,21 @@ def feature_counts(graph: Graph) -> dict[str, int]:
     return {value: graph.types[value].static_shape[-1] for one in find_features(graph).values() for value in one.values}
 
 
+def is_standardized(graph: Graph, value: str) -> bool:
+    """Whether a graph's input is this less a middle and by a scale of each feature: such features go equally far but by chance."""
+    met: set[bool] = set()
+    node = graph.producer(value)
+    while node is not None and node.op in ("Add", "Sub", "Mul"):
+        data = [name for name in node.inputs if graph.constant(name) is None]
+        sizes = [graph.types[name].elements for name in node.inputs if name not in data]
+        if len(data) != 1 or sizes == [1]:
+            return False
+        met.add(node.op == "Mul")
+        value = data[0]
+        node = graph.producer(value)
+    return value in graph.inputs and len(met) == 2
+
+
 def choose_features(
     graph: Graph, selection: Selection, extents: Mapping[str, Extent], count: int, coded: Collection[str] = ()
 ) -> dict[str, np.ndarray]:
@@ -80,7 +95,7 @@ def choose_features(
         known = [extents[name] for name in feature.values if name in extents]
         matrices = [node for node in feature.matrices if id(node) in layers]
         fixed = feature.writer is None and any(value in held for held in (selection.produced, graph.states, coded))
-        if not known or not matrices or fixed:
+        if not known or not matrices or fixed or is_standardized(graph, value):
             continue
         largest = np.maximum.reduce([one.largest for one in known])
         square = np.maximum.reduce([one.square for one in known]) / count

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
+from glob import escape
 from typing import Any
 
 from edgec.base.errors import ModelError, UsageError, did_you_mean
@@ -13,9 +14,9 @@ from edgec.quant.apply import apply
 from edgec.quant.attention import ALLOWED
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.carried import carried
-from edgec.quant.coverage import select
+from edgec.quant.coverage import Selection, select
 from edgec.quant.culprit import culprit
-from edgec.quant.decide import calibrate, some
+from edgec.quant.decide import Searched, calibrate, some
 from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.goal import Accuracy, Goal, Kept
 from edgec.quant.jury import Jury, class_scores
@@ -25,11 +26,13 @@ from edgec.quant.reach import reach
 from edgec.quant.repeats import Watched
 from edgec.quant.report import QuantizationReport, measure, untouched
 from edgec.quant.rescue import rescue
+from edgec.quant.statistics import MinusInfinityError
 from edgec.quant.twins import Twins, twins_of
 from edgec.records.diagnosis import Diagnosis
 
 REPORT_SAMPLES = 16
 
+HIDDEN = "minus infinity, which no 8 bits hold, hides some of its numbers"
 NO_INTEGERS = "no layer is computed in integers: what could be cost the outputs too much; --precision fp32 builds the same without samples"
 
 
@@ -63,12 +66,10 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
         check_goal(graph, options.goal)
     if is_quantized(graph):
         return Quantized(graph.copy(), {}, untouched(["the model came with its own parameters; nothing was calibrated"]))
-    selection = select(graph, options.exclude, codes_out=options.codes_out)
-    if not selection.layers:
-        raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
+    selection = selected(graph, options)
     watched = Watched(samples)
     samples = carried(graph, watched)
-    searched = calibrate(graph, selection, samples, options)
+    selection, searched, hidden = search(graph, selection, samples, options)
     calibration, goal, rescued = searched.calibration, None, None
 
     @cache
@@ -89,8 +90,8 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     if not is_quantized(quantized):
         notes.append(NO_INTEGERS)
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
-    why = f"attention or a normalization that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
-    known = dict.fromkeys(sorted(searched.attention), why) | selection.refused
+    why = f"attention, a normalization or what standardizes an input, which would cost the outputs more than {ALLOWED:g} dB in 8 bits"
+    known = dict.fromkeys(sorted(searched.attention), why) | selection.refused | dict.fromkeys(sorted(hidden), HIDDEN)
     report = replace(report, kept_in_float=report.kept_in_float | known)
     content = calibration.to_json() | {"samples_sha256": watched.sha256}
     if goal is not None:
@@ -98,6 +99,30 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     elif rescued is not None:
         report = with_reasons(report, "outputs", rescued.kept, known)
     return Quantized(quantized, content, report)
+
+
+def selected(graph: Graph, options: QuantizeOptions) -> Selection:
+    """The layers that may be integers. ModelError where there are none."""
+    selection = select(graph, options.exclude, codes_out=options.codes_out)
+    if not selection.layers:
+        raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
+    return selection
+
+
+def search(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> tuple[Selection, Searched, frozenset[str]]:
+    """The layers, what was decided of them, and the names of those that stay in float since minus infinity hides numbers of theirs."""
+    hidden: frozenset[str] = frozenset()
+    while True:
+        try:
+            return selection, calibrate(graph, selection, samples, options), hidden
+        except MinusInfinityError as found:
+            layers = [layer for layer in selection.layers if not found.values.isdisjoint([*layer.operands, *layer.results])]
+            names = frozenset(layer.node.name for layer in layers)
+            if not names or "" in names:
+                raise
+            hidden |= names
+            options = replace(options, exclude=(*options.exclude, *map(escape, sorted(names))))
+            selection = selected(graph, options)
 
 
 def check_goal(graph: Graph, goal: Goal) -> None:

@@ -22,8 +22,8 @@ SHARES = 4  # parts of the samples, so that what is fitted to some can be measur
 class Extent:
     """Per channel (axis 1; one for all where a value has no channels): the least and the largest number seen, and
 
-    the largest magnitude, its sum over samples and the sum of its squares; `bad` counts what was not finite, `pixels` says that only
-    0, 1... 255 were seen.
+    the largest magnitude, its sum over samples and the sum of its squares; `bad` counts what was not finite, `hidden` of that what was
+    minus infinity, `pixels` says that only 0, 1... 255 were seen.
     """
 
     channels: int
@@ -34,6 +34,7 @@ class Extent:
     square: np.ndarray = field(default_factory=lambda: np.zeros(0))
     bad: int = 0
     pixels: bool = True
+    hidden: int = 0
 
     def __post_init__(self) -> None:
         self.low, self.high = np.full(self.channels, np.inf), np.full(self.channels, -np.inf)
@@ -47,6 +48,7 @@ class Extent:
         low, high = rows.min(axis=1).astype(np.float64), rows.max(axis=1).astype(np.float64)
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             self.bad += int(values.size - np.isfinite(values).sum())
+            self.hidden += int(np.isneginf(values).sum())
             return
         np.minimum(self.low, low, out=self.low)
         np.maximum(self.high, high, out=self.high)
@@ -58,7 +60,7 @@ class Extent:
 
     def joined(self, other: Extent) -> Extent:
         """The extent over the samples of both."""
-        both = Extent(self.channels, bad=self.bad + other.bad, pixels=self.pixels and other.pixels)
+        both = Extent(self.channels, bad=self.bad + other.bad, pixels=self.pixels and other.pixels, hidden=self.hidden + other.hidden)
         both.low, both.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         both.largest = np.maximum(self.largest, other.largest)
         both.magnitude, both.square = self.magnitude + other.magnitude, self.square + other.square
@@ -158,15 +160,28 @@ def measure_histograms(
     return histograms
 
 
+class MinusInfinityError(UsageError):
+    """Some of the numbers of these values are minus infinity, as of scores that a mask hides from a Softmax; all others are finite."""
+
+    def __init__(self, values: frozenset[str]) -> None:
+        super().__init__(
+            "no 8 bits hold minus infinity", [Problem("some of its numbers are minus infinity", value) for value in sorted(values)]
+        )
+        self.values = values
+
+
 def check(graph: Graph, extents: Mapping[str, Extent], count: int) -> None:
     """Refuse what no parameters can be chosen from: no samples, values that are not finite, an input that never changes."""
     if not count:
         raise UsageError("the calibration data is empty", hint="give at least one sample; about 100 are usual")
     problems = []
+    hidden = frozenset(value for value, extent in extents.items() if 0 < extent.bad == extent.hidden and value not in graph.inputs)
     for value, extent in extents.items():
-        if extent.bad:
+        if extent.bad and value not in hidden:
             problems.append(Problem(f"{extent.bad} numbers are NaN or infinite", value, "check the calibration data and its preprocessing"))
         elif value in graph.inputs and extent.low.min() == extent.high.max():
             problems.append(Problem(f"every number is {extent.low.min():g}", value, "calibrate with real data"))
     if problems:
         raise UsageError("the calibration data cannot be used", problems)
+    if hidden:
+        raise MinusInfinityError(hidden)

@@ -155,6 +155,27 @@ def test_infinite_masks_are_fine() -> None:
     from_proto(model([node("Add", "x mask", "y")], {"x": [1, 4]}, ["y"], {"mask": np.array([0, -np.inf, 0, 0], np.float32)}))
 
 
+def test_names_that_no_manifest_holds() -> None:
+    """Else a package would be written that edgec itself does not read."""
+    with pytest.raises(ModelError, match=r"a name of 40,000 characters, 32,768 are the most: 'rrr"):
+        from_proto(model([node("Relu", "x", "y", "r" * 40_000)], {"x": [1, 4]}, ["y"]))
+
+
+def test_files_beyond_what_protobuf_reads_are_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "hole.onnx").open("wb") as file:
+        file.truncate(2**40)  # takes no space, and no memory holds it
+    with pytest.raises(ModelError, match="is larger than 2 GiB"):
+        load_model(tmp_path / "hole.onnx")
+
+
+def test_no_number_is_fine_where_a_choice_gives_it_and_nothing_computes_with_it() -> None:
+    nodes, inputs = [node("Where", "c x none", "y", "choice")], {"x": [1, 4], "c": (TensorProto.BOOL, [1, 4])}
+    none = {"none": np.array(np.nan, np.float32)}
+    from_proto(model(nodes, inputs, ["y"], none))
+    with pytest.raises(ModelError, match=r"tensor none: holds NaN    hint: read by sum$"):
+        from_proto(model([*nodes, node("Add", "x none", "z", "sum")], inputs, ["y", "z"], none))
+
+
 def test_attributes_that_no_operator_has() -> None:
     with pytest.raises(ModelError, match="unknown attributes: colour"):
         from_proto(model([node("Relu", "x", "y", colour=3)], {"x": [1]}, ["y"]))

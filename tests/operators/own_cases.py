@@ -115,6 +115,9 @@ def _broadcasts() -> Iterator[Case]:
         yield single(f"broadcast_integers_{np.dtype(dtype)}", "Sub", [(3, 1), (1, 4)], dtype=dtype)
     net = Net("broadcast_where", (2, 1, 4), (3, 1))
     yield net.case(net.node("Where", net.node("Greater", "x0", net.constant(0.0, np.float32)), "x0", "x1"))
+    net = Net("where_no_number", (2, 5))
+    chosen = net.node("Where", net.node("Greater", "x0", net.constant(0.0, np.float32)), "x0", net.constant(np.nan, np.float32))
+    yield net.case(net.node("IsNaN", chosen), chosen)
     net = Net("variadic", (2, 1), (1, 3), (3,))
     yield net.case(net.node("Max", "x0", "x1", "x2"), net.node("Sum", "x2", "x1", "x0"), net.node("Mean", "x0", "x2"))
 

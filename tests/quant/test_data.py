@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import mkfifo
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,23 @@ def test_functions(tmp_path: Path) -> None:
     script.write_text("import nothing_of_this_name\n")
     with pytest.raises(UsageError, match="cannot be imported"):
         open_samples(f"{script}:feed", IMAGE)
+
+
+def test_files_that_leave_the_program(tmp_path: Path) -> None:
+    """Else a build ends with code 0, and nothing is built."""
+    script = tmp_path / "feed.py"
+    script.write_text("def feed():\n    raise SystemExit(0)\n")
+    with pytest.raises(UsageError, match="the calibration function failed: SystemExit: 0"):
+        list(open_samples(f"{script}:feed", IMAGE)())
+    script.write_text("raise SystemExit(0)\n")
+    with pytest.raises(UsageError, match="cannot be imported: SystemExit: 0"):
+        open_samples(f"{script}:feed", IMAGE)
+
+
+def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
+    mkfifo(tmp_path / "a.npz")
+    with pytest.raises(UsageError, match="is no file"):
+        open_samples(tmp_path / "a.npz", IMAGE)
 
 
 CASES: dict[str, tuple[Graph, dict[str, np.ndarray], str]] = {

@@ -10,6 +10,8 @@ from onnx import defs
 
 from edgec.base.errors import ModelError, Problem
 
+LONGEST = 32768  # characters of a name: a package's manifest holds twice as many, also of names that are made of it
+
 
 def graphs_in(item: onnx.AttributeProto) -> list[onnx.GraphProto]:
     """The graphs that an attribute holds."""
@@ -28,12 +30,16 @@ def reads(node: onnx.NodeProto) -> list[str]:
 
 
 def check_text(model: onnx.ModelProto) -> None:
-    """ModelError when a name is not UTF-8: protobuf hands such names on as bytes."""
+    """ModelError when a name is not UTF-8: protobuf hands such names on as bytes; or longer than a package's manifest may hold."""
     texts = [*(item.domain for item in model.opset_import), *_texts(model.graph)]
     texts += [text for function in model.functions for text in _texts_of(function.node)]
     damaged = [text for text in texts if isinstance(text, bytes)]
     if damaged:
         raise ModelError(f"a name is not UTF-8: {damaged[0]!r}", hint="the file is damaged: copy or export it again")
+    longest = max(texts, key=len)
+    if len(longest) > LONGEST:
+        told = f"a name of {len(longest):,} characters, {LONGEST:,} are the most: {longest[:40]!r}..."
+        raise ModelError(told, hint="the file is damaged: copy or export it again")
 
 
 def _texts(graph: onnx.GraphProto) -> list[str]:
