@@ -48,18 +48,21 @@ def standardizations(graph: Graph, selection: Selection) -> list[Layer]:
         elif layer.role is not Role.MOVE:
             continue
         reached.update(layer.results)
-    moves = {layer.node for layer in selection.layers if layer.role is Role.MOVE}
-    matrices = {
-        layer.node for layer in selection.matrices if layer.node.op in ("Gemm", "MatMul") or len(graph.shape(layer.node.inputs[0])) < 4
-    }
+    leading = {layer.node for layer in selection.matrices if layer.node.op in ("Gemm", "MatMul") or _reads_signal(graph, layer)}
+    passing = {layer.node for layer in selection.layers if layer.role is Role.MOVE or layer.node in found}
+    for node in reversed(graph.nodes):
+        if node in passing and _read_by_all(graph, node, leading):
+            leading.add(node)
+    return [layer for layer in found.values() if layer.node in leading]
 
-    def leads(value: str) -> bool:
-        readers = graph.readers(value)
-        return value not in graph.outputs and all(
-            node in matrices or ((node in found or node in moves) and all(map(leads, node.outputs))) for node in readers
-        )
 
-    return [layer for layer in found.values() if all(map(leads, layer.results))]
+def _reads_signal(graph: Graph, layer: Layer) -> bool:
+    return len(graph.shape(layer.node.inputs[0])) < 4
+
+
+def _read_by_all(graph: Graph, node: Node, readers: Collection[Node]) -> bool:
+    """Whether nothing but these reads what a node makes."""
+    return all(value not in graph.outputs and all(one in readers for one in graph.readers(value)) for value in node.outputs if value)
 
 
 def _of_features(graph: Graph, layer: Layer) -> bool:

@@ -91,8 +91,7 @@ def measured(graph: Graph, selection: Selection, samples: Samples, options: Quan
 
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:
     """Decide everything that `apply_calibration` needs."""
-    wholly, inner, norms = options, attention(selection), normalizations(selection)
-    heads = standardizations(graph, selection)
+    wholly, inner, norms, heads = options, attention(selection), normalizations(selection), standardizations(graph, selection)
     layers = [*inner, *norms, *heads]
     if layers:
         options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
