@@ -140,7 +140,30 @@ def sink_through_resize(graph: Graph, node: Node) -> bool:
             return why_not(node, "its scale is computed")
         moved = None if array is None or array.size == 0 else array[np.argsort(perm)]
         inputs.append("" if moved is None else graph.add_constant(node.inputs[index], moved))
+    changed = _resized(graph, node)
+    after = changed[np.argsort(perm)]
+    if _is_common(node, changed) and not _is_common(node, after):
+        return why_not(node, "ONNX Runtime, which runs what packages have beside the code, would refuse it")
     return _sink(graph, node, perm, inputs, node.attributes)
+
+
+def _resized(graph: Graph, node: Node) -> np.ndarray:
+    """Of each axis whether its scale is not 1."""
+    scales = graph.constant(node.input(2)) if node.input(2) else None
+    if scales is not None and scales.size:
+        return np.asarray(scales != 1)
+    one, other = graph.shape(node.inputs[0]), graph.shape(node.outputs[0])
+    return np.array([before != behind for before, behind in zip(one, other, strict=True)])
+
+
+def _is_common(node: Node, resized: np.ndarray) -> bool:
+    """Whether ONNX Runtime interpolates along these axes: the last two of pictures, linearly also those before channels, or three."""
+    mode, rank = node.attributes.get("mode", "nearest"), len(resized)
+    if mode == "nearest" or rank == 2:
+        return True
+    if mode == "cubic":
+        return rank == 4 and not resized[:2].any()
+    return rank == 3 or (rank == 4 and not resized[0] and not (resized[1] and resized[3])) or (rank == 5 and not resized[:2].any())
 
 
 def perm_of(graph: Graph, node: Node) -> Perm:
