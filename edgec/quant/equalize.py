@@ -20,7 +20,7 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.quant.coverage import Selection, select
-from edgec.quant.features import even_features, finite, select_even
+from edgec.quant.features import even_features, find_features, finite, select_even
 from edgec.quant.streams import Streams, bounded, find_streams, functions_of, marked
 
 
@@ -105,15 +105,18 @@ def store_equalized(
 def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Collection[str] = ()) -> None:
     """Rewrite weights, biases and bounds so that every value v of `factors` becomes v / r, in place. The function stays as it is.
 
-    stored: values that nobody sees but in 8 bits over [0, the least bound]; a Clip that computes one stays one Clip.
+    What has even features, convolutions may read or write as well, which know nothing of it. stored: values that nobody sees but in 8 bits
+    over [0, the least bound]; a Clip that computes one stays one Clip.
     """
-    for node in graph:
-        if node.op == "Conv" and (node.inputs[0] in factors or node.outputs[0] in factors):
-            scale_convolution(graph, node, factors.get(node.inputs[0]), factors.get(node.outputs[0]))
-        elif node.op == "Clip" and node.inputs[0] in factors:
-            scale_bounds(graph, node, factors[node.inputs[0]], node.outputs[0] in stored)
-        elif not functions_of([node]).isdisjoint(factors):
-            scale_result(graph, node, factors[node.outputs[0]])
+    features = find_features(graph).keys() & factors.keys()
+    channels = {value: r for value, r in factors.items() if value not in features}
+    for node in graph if channels else ():
+        if node.op == "Conv" and (node.inputs[0] in channels or node.outputs[0] in channels):
+            scale_convolution(graph, node, channels.get(node.inputs[0]), channels.get(node.outputs[0]))
+        elif node.op == "Clip" and node.inputs[0] in channels:
+            scale_bounds(graph, node, channels[node.inputs[0]], node.outputs[0] in stored)
+        elif not functions_of([node]).isdisjoint(channels):
+            scale_result(graph, node, channels[node.outputs[0]])
     even_features(graph, factors)
     graph.touched()
 

@@ -11,6 +11,7 @@ uneven. So a feature may go on other data as far as the geometric mean of its ow
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
@@ -90,11 +91,18 @@ def choose_features(
 ) -> dict[str, np.ndarray]:
     """The factors (float32) of every origin that is worth equalizing, by what was seen of `count` samples. coded: what comes in codes."""
     layers = {id(layer.node) for layer in selection.matrices}
+    stored = defaultdict[str, set[int]](set)  # the nodes that read a value as codes
+    for layer in selection.layers:
+        for name in layer.operands:
+            stored[name].add(id(layer.node))
     found = {}
     for value, feature in find_features(graph).items() if count >= FEWEST else ():
         known = [extents[name] for name in feature.values if name in extents]
         matrices = [node for node in feature.matrices if id(node) in layers]
-        fixed = feature.writer is None and any(value in held for held in (selection.produced, graph.states, coded))
+        held = any(value in names for names in (selection.produced, graph.states, coded)) or not stored[value] <= {
+            *map(id, feature.readers)
+        }
+        fixed = feature.writer is None and held
         if not known or not matrices or fixed or is_standardized(graph, value):
             continue
         largest = np.maximum.reduce([one.largest for one in known])

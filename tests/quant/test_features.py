@@ -168,3 +168,23 @@ def test_a_goal_is_reached_with_even_features() -> None:
     assert "x" in found.calibration["factors"]
     assert sqnr(graph, found.graph, others=uneven(graph, 7)) > 33
     assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
+
+
+@pytest.mark.parametrize("extents", [(6, 24), (24, 24)])
+@pytest.mark.parametrize("exclude", [(), ("Conv*",)])
+def test_what_a_convolution_reads_too_is_no_channel_of_it(extents: tuple[int, int], exclude: tuple[str, ...]) -> None:
+    """A signal whose last axis a matrix reads, and a convolution along it, which may stay in float."""
+    small = Small((1, *extents), seed=7)
+    kernel = small.constant(small.rng.standard_normal((4, extents[0], 3)).astype(np.float32) / 8)
+    seen = small.node("Conv", "x", kernel, kernel_shape=[3], pads=[1, 1], group=1, strides=[1], dilations=[1])
+    columns = small.constant((small.rng.standard_normal((24, 8)) / SIZES[:, None]).astype(np.float32))
+    graph = small.done(seen, small.node("MatMul", "x", columns))
+
+    def opened() -> Iterator[dict[str, np.ndarray]]:
+        return iter([{"x": one["x"] * SIZES} for one in samples(graph, 32)()])
+
+    found = quantize(graph, opened, QuantizeOptions(exclude=exclude))
+    taken = {step["step"]: step["taken"] for step in found.report.steps}
+    assert taken.get(FEATURES, 0) == len(exclude)
+    graph.outputs = found.graph.outputs = [seen]
+    assert sqnr(graph, found.graph, others=opened) > 30
