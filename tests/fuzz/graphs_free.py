@@ -159,12 +159,13 @@ def _alone(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
 
 
 def _multiplied_over(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
-    """Which products of a row are made first decides which of them are infinite or 0."""
+    """Which products of a row, or of all numbers, are made first decides which of them are infinite or 0."""
     if result.dtype.kind != "f":
         return False
-    size, axis = np.abs(operands[node.input[0]].astype(np.float64)), int(operands[node.input[1]].reshape(-1)[0])
+    size = np.abs(operands[node.input[0]].astype(np.float64))
+    axis = int(operands[node.input[1]].reshape(-1)[0]) if node.op_type == "CumProd" else None
     logs = np.log10(np.where((size > 0) & np.isfinite(size), size, 1))
-    over, under = (np.maximum(sign * logs, 0).sum(axis=axis, keepdims=True) > 37 for sign in (1, -1))
+    over, under = (np.maximum(sign * logs, 0).sum(axis=axis, keepdims=axis is not None) > 37 for sign in (1, -1))
     return np.broadcast_to(over | under, result.shape)
 
 
@@ -215,7 +216,7 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"QuantizeLinear"}, _no_code),
     ({"Resize", "Upsample"}, _between_pixels),
     ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK", "Hardmax"}, _beside_nan),
-    ({"CumProd"}, _multiplied_over),
+    ({"CumProd", "ReduceProd"}, _multiplied_over),
     ({"ScatterND", "ScatterElements"}, _reduced_beside_nan),
     (SUMS, _summed_in_floats),
     ({"QLinearSoftmax"}, _alone),
