@@ -19,11 +19,10 @@ from edgec.integer.grid import EIGHT_BIT
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.lower.code_windows import Windows, windows_of
+from edgec.lower.whole_product import FLOAT, INT, MOVES, codes_behind, pads_with_zeros, read_as_float
 
 EXACT = 1 << 16  # what weights of one sign may add up to: times a code, or two codes' difference, that is a float
 WIDEST = 255  # of a weight less its zero point
-FLOAT, INT = DType.FLOAT32, DType.INT32
-MOVES = frozenset(("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Gather", "Expand", "Identity"))
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def source_of(graph: Graph, product: Node) -> Source | None:
             return found if fits else None
         if node.op == "Sub" and not zero and _is_zero(graph, product, node, bool(moves)):
             zero = node.inputs[1]
-        elif (node.op in MOVES and node.inputs[0] not in graph.constants) or (not zero and _pads_with_zeros(graph, node)):
+        elif (node.op in MOVES and node.inputs[0] not in graph.constants) or (not zero and pads_with_zeros(graph, node)):
             moves.append(node)
         else:
             return None
@@ -90,12 +89,7 @@ def _is_zero(graph: Graph, product: Node, difference: Node, moved: bool) -> bool
     if len(shape) > len(result) or not (single or rows):
         return False
     known = graph.constant(name)
-    return bool((np.abs(known.astype(np.int64)) <= WIDEST).all()) if known is not None else _is_code(graph, name)
-
-
-def _pads_with_zeros(graph: Graph, node: Node) -> bool:
-    fill = graph.constant(node.input(2)) if node.op == "Pad" and node.input(2) else None
-    return node.op == "Pad" and (not node.input(2) or (fill is not None and not fill.any()))
+    return bool((np.abs(known.astype(np.int64)) <= WIDEST).all()) if known is not None else codes_behind(graph, name) in EIGHT_BIT
 
 
 def zero_code(graph: Graph, source: Source) -> str | np.ndarray | None:
@@ -108,13 +102,6 @@ def zero_code(graph: Graph, source: Source) -> str | np.ndarray | None:
     while node is not None and node.op in MOVES:
         node = graph.producer(node.inputs[0])
     return node.inputs[0] if node is not None and graph.dtype(node.inputs[0]) is kind else None
-
-
-def _is_code(graph: Graph, name: str) -> bool:
-    node = graph.producer(name)
-    while node is not None and node.op in MOVES:
-        node = graph.producer(node.inputs[0])
-    return node is not None and node.op == "Cast" and graph.dtype(node.inputs[0]) in EIGHT_BIT
 
 
 @dataclass(frozen=True)
@@ -144,7 +131,7 @@ class _Rewrite:
                 total = self._add("Add", [total, whole], INT) if place else whole
         result = self._without_zero(total, steps, kind)
         if kind is FLOAT:
-            _read_as_float(graph, name, result)
+            read_as_float(graph, name, result)
             result = self._add("Cast", [result], INT, {"to": INT.value})
         graph.rewire(node, [result])
         node.op, node.attributes = "Identity", {}
@@ -243,14 +230,6 @@ def cuts_of(steps: np.ndarray) -> list[int]:
             cuts.append(place)
             totals[:] = rows
     return [*cuts, len(steps)]
-
-
-def _read_as_float(graph: Graph, name: str, number: str) -> None:
-    """Who takes the whole numbers as floats again may have these."""
-    for reader in graph.readers(name):
-        if reader.op == "Cast" and reader.attributes["to"] == FLOAT.value:
-            graph.rewire(reader, [number])
-            reader.op, reader.attributes = "Identity", {}
 
 
 def _drop_unread(graph: Graph) -> None:

@@ -12,7 +12,7 @@ from edgec.ir.types import DType, TensorType
 EXACT = 1 << 24  # whole numbers up to here are floats, and so are their sums
 FEWEST = 64  # products of a sum, below which parts cost more than they save
 LARGEST = {DType.UINT8: 255, DType.INT8: 128, DType.BOOL: 1}
-MOVES = frozenset(("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Gather", "Expand", "Identity", "Pad"))
+MOVES = frozenset(("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Gather", "Expand", "Identity"))
 FLOAT, INT = DType.FLOAT32, DType.INT32
 
 
@@ -53,7 +53,7 @@ def _parts(graph: Graph, node: Node) -> list[int]:
 def largest(graph: Graph, name: str) -> int | None:
     """What no number of this value is larger than, by its magnitude; None where nothing is known."""
     node = graph.producer(name)
-    while node is not None and node.op in MOVES and (node.op != "Pad" or _pads_zeros(graph, node)):
+    while node is not None and (node.op in MOVES or pads_with_zeros(graph, node)):
         name = node.inputs[0]
         node = graph.producer(name)
     constant = graph.constant(name)
@@ -61,19 +61,19 @@ def largest(graph: Graph, name: str) -> int | None:
         return int(np.abs(constant.astype(np.int64)).max(initial=0))
     if node is not None and node.op == "Cast":
         return LARGEST.get(graph.dtype(node.inputs[0]))
-    kinds = {_codes(graph, operand) for operand in node.inputs} if node is not None and node.op == "Sub" else set()
+    kinds = {codes_behind(graph, operand) for operand in node.inputs} if node is not None and node.op == "Sub" else set()
     return 255 if len(kinds) == 1 and kinds <= {DType.UINT8, DType.INT8} else None
 
 
-def _pads_zeros(graph: Graph, node: Node) -> bool:
-    zero = graph.constant(node.input(2)) if node.input(2) else None
-    return zero is not None and not zero.any()
+def pads_with_zeros(graph: Graph, node: Node) -> bool:
+    fill = graph.constant(node.input(2)) if node.op == "Pad" and node.input(2) else None
+    return node.op == "Pad" and (not node.input(2) or (fill is not None and not fill.any()))
 
 
-def _codes(graph: Graph, name: str) -> DType | None:
+def codes_behind(graph: Graph, name: str) -> DType | None:
     """The type of 8 bits that a value was made of."""
     node = graph.producer(name)
-    while node is not None and node.op in MOVES - {"Pad"}:
+    while node is not None and node.op in MOVES:
         node = graph.producer(node.inputs[0])
     return graph.dtype(node.inputs[0]) if node is not None and node.op == "Cast" else None
 
@@ -86,7 +86,7 @@ def _replace(graph: Graph, node: Node, bounds: list[int]) -> None:
         parts = (a, b) if len(bounds) == 2 else (_cut(graph, node, a, -1, start, end), _cut(graph, node, b, -2, start, end))
         product = _add(graph, node, "MatMul", list(parts), TensorType(FLOAT, shape), {})
         if len(bounds) == 2:
-            _read_as_float(graph, node.outputs[0], product)
+            read_as_float(graph, node.outputs[0], product)
         sums.append(_add(graph, node, "Cast", [product], TensorType(INT, shape), {"to": INT.value}))
     total = sums[0]
     for other in sums[1:]:
@@ -97,7 +97,7 @@ def _replace(graph: Graph, node: Node, bounds: list[int]) -> None:
     assert graph.producer(name) is node
 
 
-def _read_as_float(graph: Graph, name: str, product: str) -> None:
+def read_as_float(graph: Graph, name: str, product: str) -> None:
     """Who takes the whole numbers as floats again may have these."""
     for reader in graph.readers(name):
         if reader.op == "Cast" and reader.attributes["to"] == FLOAT.value:

@@ -133,6 +133,9 @@ def sink_through_resize(graph: Graph, node: Node) -> bool:
     perm = _shared_perm(graph, node)
     if perm is None or node.input(1) or node.attributes.get("axes"):
         return False
+    resized = _resized(graph, node)
+    if _is_common(node, resized) and not _is_common(node, resized[np.argsort(perm)]):
+        return why_not(node, "ONNX Runtime, which runs what packages have beside the code, would refuse it")
     inputs = [_source(graph, node.inputs[0])]
     for index, name in enumerate(node.inputs[1:], 1):
         array = graph.constant(name) if name else None
@@ -140,10 +143,6 @@ def sink_through_resize(graph: Graph, node: Node) -> bool:
             return why_not(node, "its scale is computed")
         moved = None if array is None or array.size == 0 else array[np.argsort(perm)]
         inputs.append("" if moved is None else graph.add_constant(node.inputs[index], moved))
-    changed = _resized(graph, node)
-    after = changed[np.argsort(perm)]
-    if _is_common(node, changed) and not _is_common(node, after):
-        return why_not(node, "ONNX Runtime, which runs what packages have beside the code, would refuse it")
     return _sink(graph, node, perm, inputs, node.attributes)
 
 

@@ -13,9 +13,9 @@ from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_floats, normalizations, standardizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.coverage import Selection
-from edgec.quant.ends import SEEN, Fitter, least_harmful, luckiest
 from edgec.quant.evening import evened_choices
 from edgec.quant.features import feature_counts
+from edgec.quant.final import SEEN, Fitter, least_harmful, luckiest
 from edgec.quant.fit import Fit
 from edgec.quant.fitted import Fitted, Start
 from edgec.quant.levers import LEVERS, usual_levers, with_levers
@@ -146,7 +146,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     usual = least_harmful(fitted, plain, whole_fit, judged.fits, trial(range(SHARES))) if every else fitted(judged.first)
     of_all = (lambda: usual if every else fitted(whole_fit())) if few or (levers and more) else None
     ends, more_steps = with_levers(graph, apiece, usual, of_all, options, before, levers)
-    final = luckiest(ends, trial(range(SHARES), SEEN))
+    final = luckiest(ends, trial(range(SHARES), SEEN)) if len(ends) > 1 else ends[0]
     held, apart = (held, True) if apart and not levers else (range(SHARES), False)
     return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), known.number(held), apart, kept)
 

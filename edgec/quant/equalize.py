@@ -108,7 +108,7 @@ def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Co
     What has even features, convolutions may read or write as well, which know nothing of it. stored: values that nobody sees but in 8 bits
     over [0, the least bound]; a Clip that computes one stays one Clip.
     """
-    features = find_features(graph).keys() & factors.keys()
+    features = find_features(graph).keys() if factors else ()
     channels = {value: r for value, r in factors.items() if value not in features}
     for node in graph if channels else ():
         if node.op == "Conv" and (node.inputs[0] in channels or node.outputs[0] in channels):

@@ -130,7 +130,7 @@ def spread(graph: Graph, origins: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 
 def even_features(graph: Graph, factors: Mapping[str, np.ndarray], *, whole: bool = True) -> None:
     """Store features divided by their factors, in place. whole: constants change as well, which no choice of layers asks for."""
-    taken = [feature for value, feature in find_features(graph).items() if value in factors]
+    taken = [feature for value, feature in find_features(graph).items() if value in factors] if factors else []
     scaled: dict[tuple[str, bytes], str] = {}
     for feature in taken:
         r = factors[feature.origin].astype(np.float64)

@@ -2,7 +2,7 @@
 
 Normal effort pulls one, which needs no more than the steps once again, where samples were held back that are enough to judge. High effort
 begins where normal effort ends, and pulls all of them; there all samples judge, each share what was fitted to the others, and what stays
-is fitted to all of them or to most, see luckiest() of edgec/quant/ends.py.
+is fitted to all of them or to most, see luckiest() of edgec/quant/final.py.
 
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held

@@ -19,7 +19,7 @@ from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, narrowed, part_of_way
-from edgec.quant.ends import luckiest
+from edgec.quant.final import luckiest
 from edgec.quant.fitted import Fitted
 from edgec.quant.float_run import Probe
 from edgec.quant.levers import LEVERS, Folds, Lever, Make, better, pull_levers, with_levers

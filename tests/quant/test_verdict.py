@@ -12,7 +12,7 @@ from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.coverage import select
 from edgec.quant.decide import measured
-from edgec.quant.ends import least_harmful
+from edgec.quant.final import least_harmful
 from edgec.quant.fit import Fit
 from edgec.quant.fitted import Fitted
 from edgec.quant.options import Sample

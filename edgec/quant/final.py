@@ -41,8 +41,6 @@ def luckiest(ends: Sequence[Calibration], trial: Trial) -> Calibration:
     ends: fitted to all samples first, then to most of them. Which way a number is rounded is luck, and may be good luck for all samples:
     of a network with few numbers one fit is half a decibel better than the next, for samples that none was fitted to as well.
     """
-    if len(ends) == 1:
-        return ends[0]
     trial = shaken_trial(trial)
     found = [scored([trial(one)]) for one in ends]
     fair = [place for place, score in enumerate(found) if score.shares.sum() <= found[0].shares.sum()]
