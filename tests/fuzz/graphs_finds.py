@@ -54,6 +54,11 @@ FINDS = (
         """(uint8[1,1,2,2] x) => (y) <float s = {1e20}, uint8 z = {3}, int8[1,1,1,1] w = {1}, float t = {1e10}, int8 u = {0},
         float r = {1e-20}, uint8 q = {100}> { y = QLinearConv(x, s, z, w, t, u, r, q) }""",
     ),
+    Find(
+        "a dilated window, rounded up, before a convolution",
+        "(float[1,2,17] x) => (y) <float[2,2,1] w = {1,-2,3,4}> { p = MaxPool<ceil_mode = 1, "
+        "dilations = [2], kernel_shape = [2], pads = [0, 1], strides = [2]>(x) y = Conv(p, w) }",
+    ),
     Find("a local response of constants", "(float[2,5,1,1] x) => (y) { c = Constant<value = float[2,5,1,1] {1,2,3,4,5,6,7,8,9,10}>()"
          "l = LRN<size = 5, alpha = 0.1>(c) y = Add(x, l) }"),
     Find(

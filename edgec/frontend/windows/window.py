@@ -94,15 +94,20 @@ def conv_transpose(b: Builder, s: Source) -> None:
 
 @rule("MaxPool", "AveragePool")
 def pool(b: Builder, s: Source) -> None:
-    """`ceil_mode` becomes padding at the end (which neither wins a maximum nor counts in an average), except where padding counts."""
+    """`ceil_mode` becomes padding at the end (which neither wins a maximum nor counts in an average), except where padding counts.
+
+    Nor where it would be as wide as the kernel, which ONNX Runtime refuses of a file: that of a dilated window may.
+    """
     found, image = window(b, s), extents(b, s)
     auto_pad(s, image, found)
     counted = s.get("count_include_pad", 0)
     ceil = bool(s.get("ceil_mode", 0)) and s.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
     if ceil and not (counted and any(found["pads"])):
-        ceil = bool(counted) and any(partial_pads(image, found))
+        ends = partial_pads(image, found)
+        wide = any(end >= extent for end, extent in zip(ends, found["kernel_shape"], strict=True))
+        ceil = wide or (bool(counted) and any(ends))
         if not ceil:
-            found["pads"] = [*found["pads"][: len(image)], *partial_pads(image, found)]
+            found["pads"] = [*found["pads"][: len(image)], *ends]
     attributes: dict[str, Any] = {"ceil_mode": int(ceil)}
     if s.op == "AveragePool":
         attributes["count_include_pad"] = counted
