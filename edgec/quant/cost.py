@@ -1,7 +1,9 @@
 """What layers cost, in a measure that needs no processor: the time of one multiply-accumulate in int8.
 
-One in float32 or of codes of 16 bits takes as long as the RATES of the target's best vocabulary say, and each byte that is written as long
-as one in int8. Good enough to choose between layers; where `edgec bench --profile` has measured them, its times are taken instead.
+One in float32 or of codes of 16 bits takes as long as the RATES of the target's best vocabulary say. A byte that is written takes
+WRITTEN, a weight as long as WEIGHT more of its products, which counts where few numbers meet it, and a function that is no table FUNCTION
+for each number.
+Good enough to choose between layers; where `edgec bench --profile` has measured them, its times are taken instead.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ RATES = {  # measured with ResNet8, whole runs; what is not here is taken for US
     "avx512vnni": Rates(254 / 106, 182 / 106),
     "avx2": Rates(2.0, 2.0),  # int8 is widened to 16 bits there as well, and codes of 16 bits are no faster than floats
 }
+WRITTEN, WEIGHT = 3.0, 4.0  # a network of residual additions, and a matrix times a vector out of the second cache, whole runs on x86-64
+FUNCTION = 100.0  # networks whose gates were tables and then float
 
 
 @dataclass(frozen=True)
@@ -54,17 +58,19 @@ class Costs:
         return [(estimated["float32"][layer.node.name], estimated["int8"][layer.node.name]) for layer in layers]
 
     def _estimate(self, graph: Graph, layer: Layer, kind: str) -> float:
-        """Its products, and the bytes that it writes."""
+        """Its products, the weights that they read, its functions, and the bytes that it writes."""
         codes = kind == "int8"
         written = sum(elements(graph, name) for name in layer.results)
-        products = multiplications(graph, layer.node) * (1.0 if codes else self.rates.float32)
-        return products + written * (1 if codes and not layer.ends_in_float else 4)
+        weights = graph.constants[layer.node.inputs[1]].size if layer.role is Role.MATRIX else 0
+        products = (multiplications(graph, layer.node) + weights * WEIGHT) * (1.0 if codes else self.rates.float32)
+        functions = FUNCTION * written if layer.role is Role.TABLE and not codes else 0.0
+        return products + functions + written * WRITTEN * (1 if codes and not layer.ends_in_float else 4)
 
     def widening(self, graph: Graph, value: str, readers: Iterable[tuple[Layer, float]]) -> float:
         """What it costs that a value has 16 bits, of which layers with these times in int8 read codes: it is written as floats first,
         products are slower, and what is no product computes in float."""
-        return elements(graph, value) * 4.0 + sum(
-            time * (self.rates.int16 - 1) if layer.role is Role.MATRIX else elements(graph, layer.node.outputs[0]) * 4.0
+        return elements(graph, value) * 4 * WRITTEN + sum(
+            time * (self.rates.int16 - 1) if layer.role is Role.MATRIX else elements(graph, layer.node.outputs[0]) * 4 * WRITTEN
             for layer, time in readers
         )
 
@@ -92,7 +98,7 @@ def multiplications(graph: Graph, node: Node) -> int:
 
 def conversion_cost(graph: Graph, value: str, *, to_float: bool) -> float:
     """Writing a value once more, as codes or as float numbers."""
-    return elements(graph, value) * (4.0 if to_float else 1.0)
+    return elements(graph, value) * WRITTEN * (4 if to_float else 1)
 
 
 def saved_bytes(graph: Graph, layer: Layer) -> int:
