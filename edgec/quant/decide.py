@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
@@ -11,8 +11,9 @@ from typing import Any
 
 from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_floats, normalizations, standardizations
+from edgec.quant.between import choose_between
 from edgec.quant.calibration import Calibration
-from edgec.quant.coverage import Selection
+from edgec.quant.coverage import Selection, excluded_nodes, select
 from edgec.quant.evening import evened_choices
 from edgec.quant.features import feature_counts
 from edgec.quant.final import SEEN, Fitter, least_harmful, luckiest
@@ -26,6 +27,7 @@ from edgec.quant.statistics import SHARES, Extent, joined, measure_extents
 from edgec.quant.steps import PLAIN, Choice, places, search
 from edgec.quant.streams import channel_values
 from edgec.quant.thin import enough, turns_paid
+from edgec.quant.timing import Timing
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.tries import without
 from edgec.quant.verdict import PLAINLY, SURE, stands, verdict
@@ -42,7 +44,7 @@ TURNS: Pairs = [((1, 2, 3), (0,)), ((0, 2, 3), (1,)), ((0, 1, 3), (2,))]  # what
 class Searched:
     """The calibration, what each step was worth, and remarks; and `judges` samples that it is to be judged on.
 
-    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them. attention: its nodes in float.
+    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them. attention, between: nodes in float.
     """
 
     calibration: Calibration
@@ -52,6 +54,7 @@ class Searched:
     judges: int
     apart: bool
     attention: frozenset[str]
+    between: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     wholly, inner, norms, heads = options, attention(selection), normalizations(selection), standardizations(graph, selection)
     layers = [*inner, *norms, *heads]
     if layers:
-        options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
+        options = with_floats(options, [layer.node.name for layer in layers])
     known = measured(graph, selection, samples, options)
     samples, extents, count = known.samples, known.extents, sum(known.counts)
     paid = TURNS[: turns_paid(graph, count, len(TURNS), options)]
@@ -120,6 +123,10 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         return [scored(list(chain(*parts))) for parts in zip(*trials, strict=True)]
 
     judged = folds(shares_of(count), options)
+    between = in_between(graph, options, judged)
+    if between:
+        wholly, options = with_floats(wholly, between), with_floats(options, between)
+        judged = folds(shares_of(count), options)
     choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
     choice = judged.first.effective(choice)
     held = shares_of(count)[0][1]
@@ -148,7 +155,22 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     ends, more_steps = with_levers(graph, apiece, usual, of_all, options, before, levers)
     final = luckiest(ends, trial(range(SHARES), SEEN)) if len(ends) > 1 else ends[0]
     held, apart = (held, True) if apart and not levers else (range(SHARES), False)
-    return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), known.number(held), apart, kept)
+    return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), known.number(held), apart, kept, between)
+
+
+def with_floats(options: QuantizeOptions, nodes: Iterable[str]) -> QuantizeOptions:
+    """The same with these nodes in float."""
+    return replace(options, exclude=(*options.exclude, *map(escape, nodes)))
+
+
+def in_between(graph: Graph, options: QuantizeOptions, judged: Folds) -> tuple[str, ...]:
+    """The nodes between products that stay in float, where nothing is asked that decides it."""
+    if options.goal is not None or not options.rescue or options.effort == "fast":
+        return ()
+    layers = select(graph, options.exclude, codes_out=options.codes_out).layers
+    timing = Timing(graph, layers, excluded_nodes(graph, options.exclude), codes_out=options.codes_out)
+    kept = choose_between(timing, partial(judged.score, PLAIN))
+    return tuple(layer.node.name for layer in layers if layer.node.name in kept)
 
 
 def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Fitter:

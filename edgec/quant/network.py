@@ -33,6 +33,7 @@ from edgec.records.diagnosis import Diagnosis
 REPORT_SAMPLES = 16
 
 HIDDEN = "minus infinity, which no 8 bits hold, hides some of its numbers"
+BETWEEN = "what lies between products: in 8 bits the outputs would lose much, and floats cost little here"
 NO_INTEGERS = "no layer is computed in integers: what could be cost the outputs too much; --precision fp32 builds the same without samples"
 
 
@@ -91,7 +92,8 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
         notes.append(NO_INTEGERS)
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
     why = f"attention, a normalization or what standardizes an input, which would cost the outputs more than {ALLOWED:g} dB in 8 bits"
-    known = dict.fromkeys(sorted(searched.attention), why) | selection.refused | dict.fromkeys(sorted(hidden), HIDDEN)
+    known = dict.fromkeys(sorted(searched.attention), why) | dict.fromkeys(searched.between, BETWEEN)
+    known |= selection.refused | dict.fromkeys(sorted(hidden), HIDDEN)
     report = replace(report, kept_in_float=report.kept_in_float | known)
     content = calibration.to_json() | {"samples_sha256": watched.sha256}
     if goal is not None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
+from edgec.quant.between import DEARER
 from edgec.quant.calibration import Calibration
 from edgec.quant.decide import JUDGES
 from edgec.quant.forecast import Forecast
@@ -29,7 +30,6 @@ from edgec.records.diagnosis import LOW_SQNR, Diagnosis
 
 MOST = 8  # layers
 ASKED, HEARD = 24, 8  # groups of them, each by so many samples
-DEARER = 1.05  # times as long as all in int8, as estimated
 WORTH, SHORT = 3.0, 0.5  # dB that they gain together; dB less that fewer of them may reach
 GOOD = 25.0  # dB that are enough
 NAMED = 3  # layers that a remark tells

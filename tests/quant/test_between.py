@@ -1,0 +1,83 @@
+"""Sums and gates between products stay in float where that gains much and costs little; nothing else does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgec.ir.graph import Graph
+from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
+from edgec.quant.between import DEARER, LEAST, SETS, choose_between, named
+from edgec.quant.coverage import select
+from edgec.quant.network import BETWEEN
+from edgec.quant.ranking import Names
+from edgec.quant.timing import Timing
+from tests.quant.small import Small, content, samples, score_of, sqnr
+
+
+def stream(blocks: int = 6, channels: int = 96) -> Graph:
+    """Little is added to a stream again and again, and something takes the whole of it away in the end."""
+    small = Small((1, 8, 4, 4))
+    begin = value = small.conv("x", channels)
+    for _ in range(blocks):
+        added = small.node("Mul", small.conv(small.node("Relu", small.conv(value, channels)), channels), small.constant(np.float32(0.05)))
+        value = small.node("Add", value, added)
+    return small.done(small.conv(small.node("Sub", value, begin), 4))
+
+
+def cell(width: int = 512) -> Graph:
+    """A gated recurrent cell written out, of one step."""
+    small = Small((1, width))
+
+    def gemm(value: str) -> str:
+        weights = small.rng.standard_normal((width, width)) * (2 / width) ** 0.5
+        return small.node("MatMul", value, small.constant(weights.astype(np.float32)))
+
+    value = "x"
+    for _ in range(3):
+        gate, new = small.node("Sigmoid", gemm(value)), small.node("Tanh", gemm(value))
+        value = small.node("Add", small.node("Mul", gate, new), small.node("Mul", value, small.constant(np.float32(0.9))))
+    return small.done(gemm(value))
+
+
+def timing_of(graph: Graph) -> Timing:
+    return Timing(graph, select(graph).layers, ())
+
+
+@pytest.mark.parametrize("graph", [stream(), cell()], ids=["stream", "cell"])
+def test_what_is_added_stays_in_float_where_the_outputs_gain_by_it(graph: Graph) -> None:
+    alone, found = (quantize(graph, samples(graph, 16), QuantizeOptions(rescue=rescued)) for rescued in (False, True))
+    assert sqnr(graph, found.graph) > sqnr(graph, alone.graph) + LEAST
+    kept = [node for node, why in found.report.kept_in_float.items() if why == BETWEEN]
+    assert len(kept) >= 3 and {node.op for node in graph.nodes if node.name in kept} <= {"Add", "Sub"}
+    assert not [why for why in alone.report.kept_in_float.values() if why == BETWEEN]
+    assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
+
+
+@pytest.mark.parametrize("options", [QuantizeOptions(goal=Goal(min_sqnr=0)), QuantizeOptions(effort="fast")], ids=["goal", "fast"])
+def test_whoever_asks_for_all_in_int8_or_for_speed_gets_it(options: QuantizeOptions) -> None:
+    graph = stream(2)
+    found = quantize(graph, samples(graph, 16), options)
+    assert BETWEEN not in found.report.kept_in_float.values()
+
+
+def test_what_would_cost_time_stays_in_int8() -> None:
+    """Few products for as many sums."""
+    graph = stream(4, 8)
+    timing, asked = timing_of(graph), list[Names]()
+    assert timing.latency(named(timing, SETS[0])) > DEARER * timing.latency(())
+    assert not choose_between(timing, lambda kept: asked.append(kept) or score_of(np.full(4, 1e-3 ** (1 + len(asked)))))
+    assert asked == [Names()]
+
+
+@pytest.mark.parametrize("before, gain, taken", [(26, 2.9, False), (26, 3.5, True), (12, 0.9, False), (12, 1.5, True)])
+def test_little_gained_is_worth_it_where_the_outputs_are_poor(before: float, gain: float, taken: bool) -> None:
+    timing = timing_of(stream())
+    assert bool(choose_between(timing, lambda kept: score_of(np.full(4, 10 ** -((before + gain * bool(kept)) / 10))))) is taken
+
+
+def test_what_chance_may_have_gained_is_not_taken() -> None:
+    timing, plain, other = timing_of(stream()), np.full(4, 1e-2), np.array([1e-2, 1e-2, 1.2e-2, 1e-5])
+    found = score_of(other)
+    assert found.ratio > score_of(plain).ratio + LEAST + 0.5 and found.chance(score_of(plain)) > found.ratio - score_of(plain).ratio
+    assert not choose_between(timing, lambda kept: found if kept else score_of(plain))
