@@ -9,12 +9,13 @@ the codes that are left. Costs are those of no target in particular, so that a m
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from edgec.ops.registry import Role
 from edgec.quant.dearer import TWICE
+from edgec.quant.durations import Durations
 from edgec.quant.ranking import Names
 from edgec.quant.scores import Score
-from edgec.quant.timing import Timing
 from edgec.records.diagnosis import LOW_SQNR
 
 SETS = ((Role.ADD,), (Role.ADD, Role.MUL), (Role.ADD, Role.MUL, Role.TABLE))
@@ -22,22 +23,46 @@ DEARER = 1.1  # times as long as all in int8, as estimated
 LEAST, ENOUGH = 3.0, 1.0  # dB that the outputs must gain, however little time it takes; enough where they are poor
 
 
-def choose_between(timing: Timing, score: Callable[[Names], Score]) -> Names:
+@dataclass(frozen=True)
+class Between:
+    """The names of the nodes that stay in float, what the outputs of plain min-max have without and with them, and how much longer a run
+    is estimated to take: nothing, where there are none."""
+
+    nodes: tuple[str, ...] = ()
+    before: float = 0.0
+    after: float = 0.0
+    longer: float = 0.0
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """For whoever builds."""
+        if not self.nodes:
+            return ()
+        what = f"{self.nodes[0]}{f' and {len(self.nodes) - 1} more' if len(self.nodes) > 1 else ''} between products in float32"
+        gain = (
+            f"plain min-max has {self.after:.1f} dB with them instead of {self.before:.1f}, for {self.longer:.1%} more time, as estimated"
+        )
+        return (f"{what}: {gain}; --min-sqnr 0 leaves them in int8",)
+
+
+def choose_between(durations: Durations, score: Callable[[Names], Score]) -> Between:
     """The layers that stay in float. score: of plain min-max with these in float."""
-    kept, whole = Names(), timing.latency(())
-    best, time = score(kept), whole
-    for found in dict.fromkeys(timing.needed(named(timing, roles)) for roles in SETS):
-        longer = timing.latency(found)
-        if not found or longer > DEARER * whole or not timing.matrices(found):
+    kept, whole = Names(), durations.latency(())
+    plain = best = score(kept)
+    time = whole
+    for found in dict.fromkeys(durations.needed(named(durations, roles)) for roles in SETS):
+        longer = durations.latency(found)
+        if not found or longer > DEARER * whole or not durations.matrices(found):
             continue
         other = score(found)
         least = ENOUGH if best.ratio < LOW_SQNR else LEAST
         due = max(least + TWICE * (longer - time) / whole, other.chance(best))
         if other.ratio >= best.ratio + due:
             kept, best, time = found, other, longer
-    return kept
+    nodes = tuple(layer.node.name for layer in durations.layers if layer.node.name in kept)
+    return Between(nodes, plain.ratio, best.ratio, time / whole - 1)
 
 
-def named(timing: Timing, roles: tuple[Role, ...]) -> Names:
+def named(durations: Durations, roles: tuple[Role, ...]) -> Names:
     """The layers that have such a role and a name of their own."""
-    return frozenset(layer.node.name for layer in timing.layers if layer.role in roles and timing.is_named(layer))
+    return frozenset(layer.node.name for layer in durations.layers if layer.role in roles and durations.is_named(layer))

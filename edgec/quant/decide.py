@@ -11,9 +11,10 @@ from typing import Any
 
 from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_floats, normalizations, standardizations
-from edgec.quant.between import choose_between
+from edgec.quant.between import Between, choose_between
 from edgec.quant.calibration import Calibration
 from edgec.quant.coverage import Selection, excluded_nodes, select
+from edgec.quant.durations import Durations
 from edgec.quant.evening import evened_choices
 from edgec.quant.features import feature_counts
 from edgec.quant.final import SEEN, Fitter, least_harmful, luckiest
@@ -27,10 +28,9 @@ from edgec.quant.statistics import SHARES, Extent, joined, measure_extents
 from edgec.quant.steps import PLAIN, Choice, places, search
 from edgec.quant.streams import channel_values
 from edgec.quant.thin import enough, turns_paid
-from edgec.quant.timing import Timing
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.tries import without
-from edgec.quant.verdict import PLAINLY, SURE, stands, verdict
+from edgec.quant.verdict import PLAINLY, SURE, Judge, stands, verdict
 
 FEW = 16  # samples: each half is measured with what was fitted to the other; of more a quarter measures what was fitted to the others
 ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
@@ -44,7 +44,7 @@ TURNS: Pairs = [((1, 2, 3), (0,)), ((0, 2, 3), (1,)), ((0, 1, 3), (2,))]  # what
 class Searched:
     """The calibration, what each step was worth, and remarks; and `judges` samples that it is to be judged on.
 
-    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them. attention, between: nodes in float.
+    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them. attention: its nodes in float.
     """
 
     calibration: Calibration
@@ -54,7 +54,7 @@ class Searched:
     judges: int
     apart: bool
     attention: frozenset[str]
-    between: tuple[str, ...]
+    between: Between
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,9 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     """Decide everything that `apply_calibration` needs."""
     wholly, inner, norms, heads = options, attention(selection), normalizations(selection), standardizations(graph, selection)
     layers = [*inner, *norms, *heads]
-    if layers:
-        options = with_floats(options, [layer.node.name for layer in layers])
+    options = with_floats(options, [layer.node.name for layer in layers])
     known = measured(graph, selection, samples, options)
     samples, extents, count = known.samples, known.extents, sum(known.counts)
-    paid = TURNS[: turns_paid(graph, count, len(TURNS), options)]
 
     def fit(shares: Collection[int], options: QuantizeOptions) -> Fit:
         fitted = {value: extent.between(known.ends[value]) for value, extent in joined([extents[share] for share in shares]).items()}
@@ -112,23 +110,18 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     def folds(pairs: Pairs, options: QuantizeOptions) -> Folds:
         return Folds([(fit(fitted, options), trial(held)) for fitted, held in pairs], options.progress)
 
-    def once(choices: Sequence[Choice]) -> list[Score]:
-        """By the samples that judged so far. What was fitted for the choice is not given up for that of others."""
-        aside = judged.aside()
-        return [(judged if one is choice else aside).score(one) for one in choices]
-
     def turns(choices: Sequence[Choice]) -> list[Score]:
-        """Of all samples: each share judges what was fitted to the others. One fit at a time is kept."""
-        trials = [judged.trials(choices), *(folds([pair], options).trials(choices) for pair in paid)]
-        return [scored(list(chain(*parts))) for parts in zip(*trials, strict=True)]
+        """Of all samples: each share judges what was fitted to the others."""
+        paid = TURNS[: turns_paid(graph, count, len(TURNS), options)]
+        return scores_of(choices, chain([judged], (folds([pair], options) for pair in paid)))
 
     judged = folds(shares_of(count), options)
     between = in_between(graph, options, judged)
-    if between:
-        wholly, options = with_floats(wholly, between), with_floats(options, between)
-        judged = folds(shares_of(count), options)
+    wholly, options = with_floats(wholly, between.nodes), with_floats(options, between.nodes)
+    judged = folds(shares_of(count), options) if between.nodes else judged
     choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
     choice = judged.first.effective(choice)
+    once = judged.beside(choice)  # by the samples that judged so far
     held = shares_of(count)[0][1]
     apart = len(judged) == 1 and known.number(held) >= ALONE
     more = len(judged) == 1 and count > 1  # samples could judge
@@ -160,17 +153,17 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
 
 def with_floats(options: QuantizeOptions, nodes: Iterable[str]) -> QuantizeOptions:
     """The same with these nodes in float."""
-    return replace(options, exclude=(*options.exclude, *map(escape, nodes)))
+    names = tuple(map(escape, nodes))
+    return replace(options, exclude=(*options.exclude, *names)) if names else options
 
 
-def in_between(graph: Graph, options: QuantizeOptions, judged: Folds) -> tuple[str, ...]:
-    """The nodes between products that stay in float, where nothing is asked that decides it."""
+def in_between(graph: Graph, options: QuantizeOptions, judged: Folds) -> Between:
+    """What stays in float between products, where nothing is asked that decides it."""
     if options.goal is not None or not options.rescue or options.effort == "fast":
-        return ()
+        return Between()
     layers = select(graph, options.exclude, codes_out=options.codes_out).layers
-    timing = Timing(graph, layers, excluded_nodes(graph, options.exclude), codes_out=options.codes_out)
-    kept = choose_between(timing, partial(judged.score, PLAIN))
-    return tuple(layer.node.name for layer in layers if layer.node.name in kept)
+    durations = Durations(graph, layers, excluded_nodes(graph, options.exclude), codes_out=options.codes_out)
+    return choose_between(durations, partial(judged.score, PLAIN))
 
 
 def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Fitter:
@@ -206,6 +199,11 @@ class Folds:
         other._found = self._found
         return other
 
+    def beside(self, choice: Choice) -> Judge:
+        """The scores of choices. What was fitted for `choice` is not given up for that of others."""
+        aside = self.aside()
+        return lambda choices: [(self if one is choice else aside).score(one) for one in choices]
+
     def candidates(self, step: str, choice: Choice) -> list[str]:
         return list(dict.fromkeys(place for fit, _ in self.pairs for place in fit.candidates(step, choice)))
 
@@ -225,6 +223,12 @@ class Folds:
             if self._progress:
                 self._progress("trials", len(self._found), 0)
         return self._found[key]
+
+
+def scores_of(choices: Sequence[Choice], folds: Iterable[Folds]) -> list[Score]:
+    """Of each choice by all these together. One of them at a time is kept."""
+    trials = [each.trials(choices) for each in folds]
+    return [scored(list(chain(*parts))) for parts in zip(*trials, strict=True)]
 
 
 def shares_of(count: int) -> Pairs:

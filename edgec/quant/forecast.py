@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 from edgec.quant.cost import Costs
 from edgec.quant.coverage import excluded_nodes
+from edgec.quant.durations import Durations
 from edgec.quant.features import even_nodes
-from edgec.quant.timing import Timing
 from edgec.quant.twins import Twins
 from edgec.records.diagnosis import Diagnosis, LayerFacts
 
 
-class Forecast(Timing):
+class Forecast(Durations):
     """Errors of layers add up, as the diagnosis found each of them by itself.
 
     That of a layer's weights goes when it stays in float; that of storing a value when no layer that writes or reads it, or moves its

@@ -85,14 +85,14 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
         calibration, rescued = rescue(graph, calibration, jury, examined, options.progress)
     quantized = apply(graph, calibration)
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
-    notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
+    notes = [*searched.notes, *searched.between.remarks, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
     if goal is None:
         notes += [rescued.remark] if rescued else culprit(graph, report.outputs, lambda: examined()[1])
     if not is_quantized(quantized):
         notes.append(NO_INTEGERS)
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
     why = f"attention, a normalization or what standardizes an input, which would cost the outputs more than {ALLOWED:g} dB in 8 bits"
-    known = dict.fromkeys(sorted(searched.attention), why) | dict.fromkeys(searched.between, BETWEEN)
+    known = dict.fromkeys(sorted(searched.attention), why) | dict.fromkeys(searched.between.nodes, BETWEEN)
     known |= selection.refused | dict.fromkeys(sorted(hidden), HIDDEN)
     report = replace(report, kept_in_float=report.kept_in_float | known)
     content = calibration.to_json() | {"samples_sha256": watched.sha256}

@@ -9,9 +9,9 @@ from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
 from edgec.quant.between import DEARER, LEAST, SETS, choose_between, named
 from edgec.quant.coverage import select
+from edgec.quant.durations import Durations
 from edgec.quant.network import BETWEEN
 from edgec.quant.ranking import Names
-from edgec.quant.timing import Timing
 from tests.quant.small import Small, content, samples, score_of, sqnr
 
 
@@ -40,8 +40,8 @@ def cell(width: int = 512) -> Graph:
     return small.done(gemm(value))
 
 
-def timing_of(graph: Graph) -> Timing:
-    return Timing(graph, select(graph).layers, ())
+def durations_of(graph: Graph) -> Durations:
+    return Durations(graph, select(graph).layers, ())
 
 
 @pytest.mark.parametrize("graph", [stream(), cell()], ids=["stream", "cell"])
@@ -51,6 +51,8 @@ def test_what_is_added_stays_in_float_where_the_outputs_gain_by_it(graph: Graph)
     kept = [node for node, why in found.report.kept_in_float.items() if why == BETWEEN]
     assert len(kept) >= 3 and {node.op for node in graph.nodes if node.name in kept} <= {"Add", "Sub"}
     assert not [why for why in alone.report.kept_in_float.values() if why == BETWEEN]
+    (note,) = [note for note in found.report.notes if "--min-sqnr 0 leaves them in int8" in note]
+    assert note.startswith(f"{kept[0]} and {len(kept) - 1} more between products in float32: plain min-max has ")
     assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
 
 
@@ -64,20 +66,21 @@ def test_whoever_asks_for_all_in_int8_or_for_speed_gets_it(options: QuantizeOpti
 def test_what_would_cost_time_stays_in_int8() -> None:
     """Few products for as many sums."""
     graph = stream(4, 8)
-    timing, asked = timing_of(graph), list[Names]()
-    assert timing.latency(named(timing, SETS[0])) > DEARER * timing.latency(())
-    assert not choose_between(timing, lambda kept: asked.append(kept) or score_of(np.full(4, 1e-3 ** (1 + len(asked)))))
+    durations, asked = durations_of(graph), list[Names]()
+    assert durations.latency(named(durations, SETS[0])) > DEARER * durations.latency(())
+    assert not choose_between(durations, lambda kept: asked.append(kept) or score_of(np.full(4, 1e-3 ** (1 + len(asked))))).nodes
     assert asked == [Names()]
 
 
 @pytest.mark.parametrize("before, gain, taken", [(26, 2.9, False), (26, 3.5, True), (12, 0.9, False), (12, 1.5, True)])
 def test_little_gained_is_worth_it_where_the_outputs_are_poor(before: float, gain: float, taken: bool) -> None:
-    timing = timing_of(stream())
-    assert bool(choose_between(timing, lambda kept: score_of(np.full(4, 10 ** -((before + gain * bool(kept)) / 10))))) is taken
+    durations = durations_of(stream())
+    found = choose_between(durations, lambda kept: score_of(np.full(4, 10 ** -((before + gain * bool(kept)) / 10))))
+    assert bool(found.nodes) is bool(found.remarks) is taken
 
 
 def test_what_chance_may_have_gained_is_not_taken() -> None:
-    timing, plain, other = timing_of(stream()), np.full(4, 1e-2), np.array([1e-2, 1e-2, 1.2e-2, 1e-5])
+    durations, plain, other = durations_of(stream()), np.full(4, 1e-2), np.array([1e-2, 1e-2, 1.2e-2, 1e-5])
     found = score_of(other)
     assert found.ratio > score_of(plain).ratio + LEAST + 0.5 and found.chance(score_of(plain)) > found.ratio - score_of(plain).ratio
-    assert not choose_between(timing, lambda kept: found if kept else score_of(plain))
+    assert not choose_between(durations, lambda kept: found if kept else score_of(plain)).nodes

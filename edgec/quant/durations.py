@@ -12,7 +12,7 @@ from edgec.quant.cost import Costs, conversion_cost, multiplications
 from edgec.quant.coverage import Layer, choose, values_of
 
 
-class Timing:
+class Durations:
     """Of a graph with these layers in integers, where `excluded` nodes never are. Sets of layers are sets of their nodes' names."""
 
     def __init__(
