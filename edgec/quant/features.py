@@ -6,7 +6,8 @@ is a matrix, also before a Relu, or a LayerNormalization; what comes in float, a
 one multiplication for each number. See edgec/quant/equalize.py for channels of convolutions, whose streams end where features begin.
 
 Each r is the square root of how far the feature goes, of the widest one: half the unevenness goes to the weights, whose columns become as
-uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end.
+uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end. What few samples made go far is
+taken to go further on others, and what none did may go anywhere: it gets as much room as its columns may be wide for nothing.
 """
 
 from __future__ import annotations
@@ -110,11 +111,30 @@ def choose_features(
         widest = largest.max()
         if not 0 < widest < np.inf:
             continue
-        factors = (np.maximum(largest / widest, NARROWEST) ** STRENGTH).astype(np.float32)
+        further = _elsewhere(largest, square * count)
+        factors = (np.maximum(further / widest, NARROWEST) ** STRENGTH).astype(np.float32)
+        factors = _roomy(graph, matrices, factors, largest == 0)
         noise = [_noise(graph, matrices, largest / r, square / r**2, r) for r in (np.ones(len(factors)), factors.astype(np.float64))]
         if noise[0] > noise[1] * 10 ** (WORTH / 10):
             found[value] = factors
     return found
+
+
+def _elsewhere(largest: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """How far each feature goes on other data, but no further than the widest one. Of k samples from a range the largest is, on average,
+    k / (k + 1) of it; one counts by the square of how far it goes. squares: the sum over samples."""
+    alike = squares / np.where(largest > 0, largest, 1) ** 2
+    return np.asarray(np.minimum(largest * (1 + 1 / np.maximum(alike, 1)), largest.max()))
+
+
+def _roomy(graph: Graph, matrices: Iterable[Node], factors: np.ndarray, unseen: np.ndarray) -> np.ndarray:
+    """The factors where features that no sample showed have the largest with which no row of weights gets a coarser scale."""
+    room = np.ones(len(factors))
+    for node in matrices if unseen.any() else ():
+        columns = np.abs(grouped_rows(graph, node)[0])
+        rows = (columns * np.where(unseen, 0, factors)).max(axis=1, keepdims=True)
+        room = np.minimum(room, np.divide(rows, columns, out=np.full(columns.shape, np.inf), where=columns > 0).min(axis=0))
+    return np.where(unseen, np.maximum(room, factors), factors).astype(np.float32)
 
 
 def multiplied(graph: Graph, origins: Collection[str]) -> list[str]:
