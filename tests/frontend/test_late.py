@@ -52,6 +52,10 @@ CASES: dict[str, tuple[onnx.NodeProto, dict[str, np.ndarray], list[int]]] = {
     "scales of cubes": (
         node("Resize", "x _ s", "y", mode="cubic", exclude_outside=1), {"s": np.array([1, 1, 1.7, 0.8], np.float32)}, [2, 3, 6, 2],
     ),
+    "half a pixel on": (
+        node("Resize", "x _ s", "y", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="floor"),
+        {"s": np.array([1, 1, 1.5, 0.7], np.float32)}, [2, 3, 6, 2],
+    ),
     "antialias": (
         node("Resize", "x _ s", "y", mode="linear", antialias=1, exclude_outside=1), {"s": np.array([1, 1, 0.6, 0.7], np.float32)},
         [2, 3, 2, 2],
