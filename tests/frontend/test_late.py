@@ -93,6 +93,23 @@ def test_a_shape_that_cannot_be_is_not_believed(shape: list[int]) -> None:
         from_proto(declared(node("Reshape", "x s", "y"), {"x": X, "s": ints(6, -1)}, shape))
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("coordinate_transformation_mode", "nonsense"), ("nearest_mode", "nonsense"), ("mode", "nonsense")]
+)
+@pytest.mark.parametrize("shape", [[2, 3, 6, 2], [2, 3, 4, 3]])
+def test_nothing_is_resized_in_a_way_that_nobody_knows(name: str, value: str, shape: list[int]) -> None:
+    feeds = {"x": X, "s": np.array([1, 1, 1.7, 0.8], np.float32)}
+    with pytest.raises(ModelError, match="mode is 'nonsense'"):
+        from_proto(declared(node("Resize", "x _ s", "y", **{name: value}), feeds, shape))
+
+
+def test_half_a_pixel_on_is_not_rounded_in_a_way_that_has_no_other_name() -> None:
+    feeds = {"x": X, "s": np.array([1, 1, 1.7, 0.8], np.float32)}
+    call = node("Resize", "x _ s", "y", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="ceil")
+    with pytest.raises(ModelError, match="coordinate_transformation_mode is 'tf_half_pixel_for_nn'"):
+        from_proto(declared(call, feeds, [2, 3, 6, 2]))
+
+
 def test_a_range_of_absurd_length_is_paid_for() -> None:
     feeds = {name: np.float32(0) for name in "abc"}
     with pytest.raises(ModelError, match="--budget constants"):
