@@ -103,6 +103,22 @@ def test_nothing_is_resized_in_a_way_that_nobody_knows(name: str, value: str, sh
         from_proto(declared(node("Resize", "x _ s", "y", **{name: value}), feeds, shape))
 
 
+@pytest.mark.parametrize(
+    ("call", "shape"),
+    [
+        (node("Pad", "x p", "y", mode="nonsense"), [2, 6, 7, 5]),
+        (node("Resize", "x _ _ s", "y", keep_aspect_ratio_policy="nonsense"), [2, 3, 6, 2]),
+        (node("RoiAlign", "x r b", "y", coordinate_transformation_mode="nonsense"), [1, 3, 1, 1]),
+        (node("NegativeLogLikelihoodLoss", "m t", "y", reduction="nonsense"), [1]),
+    ],
+)
+def test_a_word_that_nobody_knows_is_not_read_as_another(call: onnx.NodeProto, shape: list[int]) -> None:
+    feeds = {"x": X, "p": ints(0, 2, 3, 0, 0, 1, 0, 2), "s": ints(2, 3, 6, 2), "r": np.ones((1, 4), np.float32), "b": ints(0)}
+    feeds |= {"m": np.ones((1, 3), np.float32), "t": ints(0)}
+    with pytest.raises(ModelError, match="is 'nonsense'"):
+        from_proto(declared(call, {name: array for name, array in feeds.items() if name in call.input}, shape))
+
+
 def test_half_a_pixel_on_is_not_rounded_in_a_way_that_has_no_other_name() -> None:
     feeds = {"x": X, "s": np.array([1, 1, 1.7, 0.8], np.float32)}
     call = node("Resize", "x _ s", "y", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="ceil")
