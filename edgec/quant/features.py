@@ -73,7 +73,10 @@ def feature_counts(graph: Graph) -> dict[str, int]:
 
 
 def is_standardized(graph: Graph, value: str) -> bool:
-    """Whether a graph's input is this less a middle and by a scale of each feature: such features go equally far but by chance."""
+    """Whether a graph's input is this less a middle and by a scale of each feature: such features go equally far but by chance.
+
+    Of n numbers none is more than sqrt(n) deviations from their middle: what goes further was not like that when it was standardized.
+    """
     met: set[bool] = set()
     node = graph.producer(value)
     while node is not None and node.op in ("Add", "Sub", "Mul"):
@@ -104,12 +107,13 @@ def choose_features(
             *map(id, feature.readers)
         }
         fixed = feature.writer is None and held
-        if not known or not matrices or fixed or is_standardized(graph, value):
+        if not known or not matrices or fixed:
             continue
         largest = np.maximum.reduce([one.largest for one in known])
         square = np.maximum.reduce([one.square for one in known]) / count
         widest = largest.max()
-        if not 0 < widest < np.inf:
+        rows = count * graph.types[value].elements // len(largest)
+        if not 0 < widest < np.inf or (is_standardized(graph, value) and widest <= np.sqrt(rows) * np.median(largest)):
             continue
         further = _elsewhere(largest, square * count)
         factors = (np.maximum(further / widest, NARROWEST) ** STRENGTH).astype(np.float32)
