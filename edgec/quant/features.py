@@ -6,8 +6,8 @@ is a matrix, also before a Relu, or a LayerNormalization; what comes in float, a
 one multiplication for each number. See edgec/quant/equalize.py for channels of convolutions, whose streams end where features begin.
 
 Each r is the square root of how far the feature goes, of the widest one: half the unevenness goes to the weights, whose columns become as
-uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end. What few samples made go far is
-taken to go further on others, and what none did may go anywhere: it gets as much room as its columns may be wide for nothing.
+uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end. What no sample showed
+may go anywhere: it gets as much room as its columns may be wide for nothing.
 """
 
 from __future__ import annotations
@@ -115,20 +115,12 @@ def choose_features(
         rows = count * graph.types[value].elements // len(largest)
         if not 0 < widest < np.inf or (is_standardized(graph, value) and widest <= np.sqrt(rows) * np.median(largest)):
             continue
-        further = _elsewhere(largest, square * count)
-        factors = (np.maximum(further / widest, NARROWEST) ** STRENGTH).astype(np.float32)
+        factors = (np.maximum(largest / widest, NARROWEST) ** STRENGTH).astype(np.float32)
         factors = _roomy(graph, matrices, factors, largest == 0)
         noise = [_noise(graph, matrices, largest / r, square / r**2, r) for r in (np.ones(len(factors)), factors.astype(np.float64))]
         if noise[0] > noise[1] * 10 ** (WORTH / 10):
             found[value] = factors
     return found
-
-
-def _elsewhere(largest: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """How far each feature goes on other data, but no further than the widest one. Of k samples from a range the largest is, on average,
-    k / (k + 1) of it; one counts by the square of how far it goes. squares: the sum over samples."""
-    alike = squares / np.where(largest > 0, largest, 1) ** 2
-    return np.asarray(np.minimum(largest * (1 + 1 / np.maximum(alike, 1)), largest.max()))
 
 
 def _roomy(graph: Graph, matrices: Iterable[Node], factors: np.ndarray, unseen: np.ndarray) -> np.ndarray:

@@ -77,19 +77,6 @@ def uneven(graph: Graph, seed: int = 1) -> Opened:
     return opened
 
 
-def waking_at(feature: int, times: int) -> Opened:
-    """Samples of `rectified` where all are 1, but one feature only as often as this, and below zero else."""
-
-    def opened() -> Iterator[dict[str, np.ndarray]]:
-        for number in range(32):
-            x = np.ones((1, 24), np.float32)
-            x[0, 0] = 1 - number / 64
-            x[0, feature] = 1 if number < times else -1
-            yield {"x": x}
-
-    return opened
-
-
 def chosen(graph: Graph, opened: Opened | None = None) -> dict[str, np.ndarray]:
     counts, selection = feature_counts(graph), select(graph)
     extents = joined(measure_extents(graph, selection.values, {}, opened or uneven(graph), None, counts)[0])
@@ -151,15 +138,6 @@ def test_what_no_sample_showed_gets_the_room_that_costs_nothing() -> None:
     assert roomy.sum() > 4
     assert (columns[:, roomy] <= widest * 1.000001).all()
     assert ((columns >= widest * 0.999999).any(axis=0) | (factors == 1))[~awake].all()
-
-
-def test_what_few_samples_made_go_far_may_go_further() -> None:
-    graph = rectified()
-    once, often = (chosen(graph, waking_at(8, times)) for times in (1, 32))
-    ((origin, factors),) = once.items()
-    ratio = factors / often[origin]
-    np.testing.assert_allclose(ratio[8], (2 / (33 / 32)) ** 0.5, rtol=1e-3)
-    np.testing.assert_allclose(np.delete(ratio, 8), 1, rtol=1e-6)
 
 
 def test_an_input_stays_as_it_is_and_is_multiplied_in_float() -> None:
