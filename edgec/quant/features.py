@@ -6,7 +6,8 @@ is a matrix, also before a Relu, or a LayerNormalization; what comes in float, a
 one multiplication for each number. See edgec/quant/equalize.py for channels of convolutions, whose streams end where features begin.
 
 Each r is the square root of how far the feature goes, of the widest one: half the unevenness goes to the weights, whose columns become as
-uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end.
+uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end. What no sample showed
+may go anywhere: it gets as much room as its columns may be wide for nothing.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def feature_counts(graph: Graph) -> dict[str, int]:
 
 
 def is_standardized(graph: Graph, value: str) -> bool:
-    """Whether a graph's input is this less a middle and by a scale of each feature: such features go equally far but by chance."""
+    """Whether a graph's input is this less a middle and by a scale of each feature: such features go equally far but by chance.
+
+    Of n numbers none is more than sqrt(n) deviations from their middle: what goes further was not like that when it was standardized.
+    """
     met: set[bool] = set()
     node = graph.producer(value)
     while node is not None and node.op in ("Add", "Sub", "Mul"):
@@ -103,18 +107,30 @@ def choose_features(
             *map(id, feature.readers)
         }
         fixed = feature.writer is None and held
-        if not known or not matrices or fixed or is_standardized(graph, value):
+        if not known or not matrices or fixed:
             continue
         largest = np.maximum.reduce([one.largest for one in known])
         square = np.maximum.reduce([one.square for one in known]) / count
         widest = largest.max()
-        if not 0 < widest < np.inf:
+        rows = count * graph.types[value].elements // len(largest)
+        if not 0 < widest < np.inf or (is_standardized(graph, value) and widest <= np.sqrt(rows) * np.median(largest)):
             continue
         factors = (np.maximum(largest / widest, NARROWEST) ** STRENGTH).astype(np.float32)
+        factors = _roomy(graph, matrices, factors, largest == 0)
         noise = [_noise(graph, matrices, largest / r, square / r**2, r) for r in (np.ones(len(factors)), factors.astype(np.float64))]
         if noise[0] > noise[1] * 10 ** (WORTH / 10):
             found[value] = factors
     return found
+
+
+def _roomy(graph: Graph, matrices: Iterable[Node], factors: np.ndarray, unseen: np.ndarray) -> np.ndarray:
+    """The factors where features that no sample showed have the largest with which no row of weights gets a coarser scale."""
+    room = np.ones(len(factors))
+    for node in matrices if unseen.any() else ():
+        columns = np.abs(grouped_rows(graph, node)[0])
+        rows = (columns * np.where(unseen, 0, factors)).max(axis=1, keepdims=True)
+        room = np.minimum(room, np.divide(rows, columns, out=np.full(columns.shape, np.inf), where=columns > 0).min(axis=0))
+    return np.where(unseen, np.maximum(room, factors), factors).astype(np.float32)
 
 
 def multiplied(graph: Graph, origins: Collection[str]) -> list[str]:

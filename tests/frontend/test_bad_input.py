@@ -126,6 +126,18 @@ def test_the_batch_is_one_by_default_and_said_aloud() -> None:
     assert imported.notes == ("input a: batch dimension N is set to 1 (--shape a=... changes it)",)
 
 
+def test_an_input_without_a_rank_has_the_one_that_is_given() -> None:
+    """As states have them in TensorFlow's exports."""
+    proto = model([node("Add", "a b", "y")], {"a": [1, 4], "b": [1, 4]}, ["y"])
+    proto.graph.input[1].type.tensor_type.ClearField("shape")
+    proto.graph.output[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(ModelError, match=r"input b: has no shape, not even a rank +hint: --shape b=\.\.\."):
+        from_proto(proto)
+    assert from_proto(proto, {"b": [3, 1]}).graph.shape("y") == (3, 4)
+    with pytest.raises(UsageError, match="at least 1"):
+        from_proto(proto, {"b": [3, 0]})
+
+
 def test_axes_without_a_name_are_apart() -> None:
     """Some exporters call all open axes "?"."""
     nameless = model([node("Relu", "x", "y")], {"x": ["?", 3, "?", "?"]}, ["y"])

@@ -135,6 +135,16 @@ def test_resize_in_all_its_forms() -> None:
         assert [len(graph.constants[name]) for name in graph.nodes[0].inputs if name in graph.constants] == [4]
 
 
+@pytest.mark.parametrize(("rounding", "same"), [("floor", "round_prefer_ceil"), ("round_prefer_floor", "ceil")])
+@pytest.mark.parametrize("scales", [(2, 3), (0.5, 1), (1.5, 0.7)])
+def test_places_half_a_pixel_on_are_rounded_the_other_way(rounding: str, same: str, scales: tuple[float, float]) -> None:
+    attributes = {"coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": rounding}
+    proto = model([node("Resize", "x _ s", "y", **attributes)], {"x": [1, 2, 6, 10]}, ["y"], {"s": np.array([1, 1, *scales], np.float32)})
+    graph = same_results(proto)
+    (found,) = graph.nodes
+    assert (found.attributes["coordinate_transformation_mode"], found.attributes["nearest_mode"]) == ("half_pixel", same)
+
+
 @pytest.mark.parametrize("kind", [np.int8, np.uint8])
 @pytest.mark.parametrize("places", ["half_pixel", "asymmetric", "align_corners"])
 def test_means_of_codes_are_cut_towards_zero(kind: type[np.generic], places: str) -> None:

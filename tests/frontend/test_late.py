@@ -52,6 +52,10 @@ CASES: dict[str, tuple[onnx.NodeProto, dict[str, np.ndarray], list[int]]] = {
     "scales of cubes": (
         node("Resize", "x _ s", "y", mode="cubic", exclude_outside=1), {"s": np.array([1, 1, 1.7, 0.8], np.float32)}, [2, 3, 6, 2],
     ),
+    "half a pixel on": (
+        node("Resize", "x _ s", "y", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="floor"),
+        {"s": np.array([1, 1, 1.5, 0.7], np.float32)}, [2, 3, 6, 2],
+    ),
     "antialias": (
         node("Resize", "x _ s", "y", mode="linear", antialias=1, exclude_outside=1), {"s": np.array([1, 1, 0.6, 0.7], np.float32)},
         [2, 3, 2, 2],
@@ -87,6 +91,39 @@ def test_the_user_is_told_what_was_believed() -> None:
 def test_a_shape_that_cannot_be_is_not_believed(shape: list[int]) -> None:
     with pytest.raises(ModelError, match="is computed while the model runs"):
         from_proto(declared(node("Reshape", "x s", "y"), {"x": X, "s": ints(6, -1)}, shape))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("coordinate_transformation_mode", "nonsense"), ("nearest_mode", "nonsense"), ("mode", "nonsense")]
+)
+@pytest.mark.parametrize("shape", [[2, 3, 6, 2], [2, 3, 4, 3]])
+def test_nothing_is_resized_in_a_way_that_nobody_knows(name: str, value: str, shape: list[int]) -> None:
+    feeds = {"x": X, "s": np.array([1, 1, 1.7, 0.8], np.float32)}
+    with pytest.raises(ModelError, match="mode is 'nonsense'"):
+        from_proto(declared(node("Resize", "x _ s", "y", **{name: value}), feeds, shape))
+
+
+@pytest.mark.parametrize(
+    ("call", "shape"),
+    [
+        (node("Pad", "x p", "y", mode="nonsense"), [2, 6, 7, 5]),
+        (node("Resize", "x _ _ s", "y", keep_aspect_ratio_policy="nonsense"), [2, 3, 6, 2]),
+        (node("RoiAlign", "x r b", "y", coordinate_transformation_mode="nonsense"), [1, 3, 1, 1]),
+        (node("NegativeLogLikelihoodLoss", "m t", "y", reduction="nonsense"), [1]),
+    ],
+)
+def test_a_word_that_nobody_knows_is_not_read_as_another(call: onnx.NodeProto, shape: list[int]) -> None:
+    feeds = {"x": X, "p": ints(0, 2, 3, 0, 0, 1, 0, 2), "s": ints(2, 3, 6, 2), "r": np.ones((1, 4), np.float32), "b": ints(0)}
+    feeds |= {"m": np.ones((1, 3), np.float32), "t": ints(0)}
+    with pytest.raises(ModelError, match="is 'nonsense'"):
+        from_proto(declared(call, {name: array for name, array in feeds.items() if name in call.input}, shape))
+
+
+def test_half_a_pixel_on_is_not_rounded_in_a_way_that_has_no_other_name() -> None:
+    feeds = {"x": X, "s": np.array([1, 1, 1.7, 0.8], np.float32)}
+    call = node("Resize", "x _ s", "y", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="ceil")
+    with pytest.raises(ModelError, match="coordinate_transformation_mode is 'tf_half_pixel_for_nn'"):
+        from_proto(declared(call, feeds, [2, 3, 6, 2]))
 
 
 def test_a_range_of_absurd_length_is_paid_for() -> None:

@@ -16,7 +16,7 @@ from edgec.quant.apply import apply
 from edgec.quant.calibration import packed
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.coverage import select
-from edgec.quant.features import choose_features, even_features, feature_counts, find_features
+from edgec.quant.features import NARROWEST, STRENGTH, choose_features, even_features, feature_counts, find_features
 from edgec.quant.float_run import Probe
 from edgec.quant.statistics import joined, measure_extents
 from edgec.quant.steps import FEATURES
@@ -77,10 +77,29 @@ def uneven(graph: Graph, seed: int = 1) -> Opened:
     return opened
 
 
-def chosen(graph: Graph) -> dict[str, np.ndarray]:
+def chosen(graph: Graph, opened: Opened | None = None) -> dict[str, np.ndarray]:
     counts, selection = feature_counts(graph), select(graph)
-    extents = joined(measure_extents(graph, selection.values, {}, uneven(graph), None, counts)[0])
+    extents = joined(measure_extents(graph, selection.values, {}, opened or uneven(graph), None, counts)[0])
     return choose_features(graph, selection, extents, 32)
+
+
+def rectified() -> Graph:
+    """Each feature of a Relu is one number of the input, in its size."""
+    small = Small((1, 24), seed=4)
+    sizes = np.diag(SIZES * 0.1).astype(np.float32)
+    inner = small.node("Gemm", "x", small.constant(sizes), transA=0, transB=1, alpha=1.0, beta=1.0)
+    return small.done(gemm(small, small.node("Relu", inner), 8, 1 / SIZES**0.5))
+
+
+def waking(awake: np.ndarray, count: int = 32, seed: int = 1) -> Opened:
+    """Samples of `rectified` where only these features are above zero."""
+
+    def opened() -> Iterator[dict[str, np.ndarray]]:
+        rng = np.random.default_rng(seed)
+        for _ in range(count):
+            yield {"x": (rng.uniform(0.5, 1, (1, 24)) * np.where(awake, 1, -1)).astype(np.float32)}
+
+    return opened
 
 
 @pytest.mark.parametrize(
@@ -108,6 +127,17 @@ def test_quiet_features_keep_their_codes(graph: Graph, gained: float) -> None:
     assert step["taken"]
     assert sqnr(graph, found.graph, others=others) > sqnr(graph, uneven_still.graph, others=others) + gained
     assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
+
+
+def test_what_no_sample_showed_gets_the_room_that_costs_nothing() -> None:
+    graph, awake = rectified(), np.arange(24) % 2 == 1
+    (factors,) = chosen(graph, waking(awake)).values()
+    columns = np.abs(graph.constants[graph.nodes[-1].inputs[1]]) * factors
+    widest = columns[:, awake].max(axis=1, keepdims=True)
+    roomy = ~awake & (factors > NARROWEST**STRENGTH)
+    assert roomy.sum() > 4
+    assert (columns[:, roomy] <= widest * 1.000001).all()
+    assert ((columns >= widest * 0.999999).any(axis=0) | (factors == 1))[~awake].all()
 
 
 def test_an_input_stays_as_it_is_and_is_multiplied_in_float() -> None:

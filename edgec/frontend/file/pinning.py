@@ -20,7 +20,7 @@ def pin_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Shapes) -> tuple[d
     names = [value.name for value in inputs]
     problems = [Problem(f"the model has no input {name!r}", "--shape", did_you_mean(name, names)) for name in shapes if name not in names]
     dtypes = {value.name: dtype_of(value) for value in inputs}
-    dims = {value.name: dims_of(value) for value in inputs}
+    dims = {value.name: dims_of(value, shapes.get(value.name)) for value in inputs}
     given = [name for name in names if name in shapes]
     for name in given:
         problems += _clashes(name, dims[name], shapes[name])
@@ -58,10 +58,13 @@ def dtype_of(value: onnx.ValueInfoProto) -> DType:
         raise ModelError(error.summary, where=where) from None
 
 
-def dims_of(value: onnx.ValueInfoProto) -> list[int | str]:
-    """Extents of one input; a string, possibly empty, for an open one."""
+def dims_of(value: onnx.ValueInfoProto, given: Sequence[int | Symbol] | None = None) -> list[int | str]:
+    """Extents of one input; a string, possibly empty, for an open one. given: by the user, whose rank an input without a shape has."""
     if not value.type.tensor_type.HasField("shape"):
-        raise ModelError("has no shape, not even a rank", where=f"input {value.name}", hint="export the model with declared input shapes")
+        if given is None:
+            hint = f"--shape {value.name}=... with all of its dimensions, or export the model with declared input shapes"
+            raise ModelError("has no shape, not even a rank", where=f"input {value.name}", hint=hint)
+        return [""] * len(given)
     dims = value.type.tensor_type.shape.dim
     return [dim.dim_value if dim.dim_value > 0 or is_zero(dim) else _name(dim.dim_param) for dim in dims]
 

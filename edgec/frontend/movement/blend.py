@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,17 @@ from edgec.ops.places import POSITIONS, Axis, axis_at, axis_of, between, cubic_t
 CROP = "tf_crop_and_resize"
 REACH = {"linear": 1, "cubic": 2}  # pixels that a kernel reaches to either side, at a scale of 1
 Taps = tuple[np.ndarray, np.ndarray]  # pixels and what they weigh, both [out, taps]
+
+
+ON = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}  # of a place, what they are of a place half a pixel before it
+
+
+def placed(s: Source) -> Source:
+    """Positions of tf_half_pixel_for_nn, which lie half a pixel behind those of half_pixel, as those, where a rounding makes up for it."""
+    rounding = ON.get(s.get("nearest_mode", ""))
+    if s.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn" or s.get("mode") != "nearest" or rounding is None:
+        return s
+    return replace(s, attributes={**s.attributes, "coordinate_transformation_mode": "half_pixel", "nearest_mode": rounding})
 
 
 def is_blended(attributes: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from edgec.base.budget import spend_constant
-from edgec.frontend.movement.blend import CROP
+from edgec.frontend.movement.blend import CROP, placed
 from edgec.frontend.movement.late_resize import resized_late
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand
@@ -91,6 +91,7 @@ def _sizes(b: Builder, s: Source, shape: Shape) -> list[int] | None:
 
 def _resized(b: Builder, s: Source, shape: Shape) -> bool:
     """Where only the sizes are not known, they are now."""
+    s = placed(s)
     crops = s.get("coordinate_transformation_mode") == CROP and b.value(s.input(1)) is None
     if s.version >= 11 and s.input(3) and b.value(s.input(3)) is None and not crops:
         fixed = replace(s, attributes={**s.attributes, "keep_aspect_ratio_policy": "stretch"}) if s.version >= 18 else s

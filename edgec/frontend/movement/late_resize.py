@@ -13,6 +13,7 @@ from edgec.frontend.movement.blend import CROP, REACH
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, keys, operand
 from edgec.frontend.translation.source import Source
+from edgec.ops.legal import check_attributes
 from edgec.ops.rules import axis_of
 
 FIRST = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "antialias": 0}  # of Upsample, and of Resize in set 10
@@ -60,13 +61,14 @@ def resized_late(b: Builder, s: Source, shape: tuple[int, ...]) -> bool:
     x, rank = operand(b, s, 0), len(shape)
     old = s.op == "Upsample" or s.version < 11
     attributes = {**s.attributes, **FIRST} if old else s.attributes
+    check_attributes("Resize", attributes)
     if len(x.shape) != rank or (attributes["mode"] != "nearest" and (not x.dtype.is_float or attributes["mode"] not in REACH)):
         return False
     axes = [axis_of(axis, rank) for axis in s.get("axes") or range(rank)]
     transform, outside = attributes["coordinate_transformation_mode"], None
     for place, axis in reversed(list(enumerate(axes))):
         side = _side(b, s, 1 if old else 2, x.shape[axis], shape[axis], place, len(axes))
-        if side.size == side.out == 1 or transform not in POSITIONS:
+        if side.size == side.out == 1:
             continue
         position = POSITIONS[transform](side)
         x = _along(x, axis, side, position, attributes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgec.base.errors import ModelError
-from edgec.frontend.movement.blend import blended, is_blended
+from edgec.frontend.movement.blend import blended, is_blended, placed
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import operand
 from edgec.frontend.translation.rules import rule
@@ -220,6 +220,7 @@ def upsample(b: Builder, s: Source) -> None:
 @rule("Resize")
 def resize(b: Builder, s: Source) -> None:
     """Either sizes or scales, for every axis. Aspect-ratio policies are resolved into sizes."""
+    s = placed(s)
     attributes = {name: value for name, value in s.attributes.items() if name not in ("axes", "keep_aspect_ratio_policy")}
     if s.version < 11:
         asymmetric = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}

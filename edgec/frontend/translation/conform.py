@@ -23,6 +23,13 @@ _LISTS = {"INTS": int, "FLOATS": float, "STRINGS": str}
 # what ONNX calls a type, where that is not numpy's name
 _NAMES = {"float32": "float", "float64": "double", "float8_e4m3fn": "float8e4m3fn", "float8_e4m3fnuz": "float8e4m3fnuz",
           "float8_e5m2": "float8e5m2", "float8_e5m2fnuz": "float8e5m2fnuz"}  # fmt: skip
+# words of which the rules know but these, and which no canonical node has that would be checked
+WORDS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("Pad", "mode"): ("constant", "reflect", "edge", "wrap"), ("SpaceToDepth", "mode"): ("DCR", "CRD"),
+    ("Resize", "keep_aspect_ratio_policy"): ("stretch", "not_larger", "not_smaller"),
+    ("RoiAlign", "coordinate_transformation_mode"): ("half_pixel", "output_half_pixel"),
+    **{(op, "reduction"): ("none", "mean", "sum") for op in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")},
+}  # fmt: skip
 ALSO = {"consumed_inputs"}  # what every node may have: a word of the first operator sets
 _FORM = defs.OpSchema.FormalParameterOption
 
@@ -38,6 +45,7 @@ def conforming(b: Builder, source: Source, schema: Any) -> Source:
         raise ModelError("was removed from this operator set", hint="convert the model with onnx.version_converter")
     _check_attributes(source, schema)
     check_flags(source.attributes)
+    _check_words(source)
     _check_counts(source, schema)
     _check_types(b, source, schema)
     defaults = {
@@ -60,6 +68,13 @@ def _check_attributes(source: Source, schema: Any) -> None:
     ]
     if wrong:
         raise ModelError(f"has attributes of wrong types: {', '.join(wrong)}", hint="export the model again")
+
+
+def _check_words(source: Source) -> None:
+    for name, value in source.attributes.items() if not source.domain else ():
+        choices = WORDS.get((source.op, name), (value,))
+        if value not in choices:
+            raise ModelError(f"{name} is {value[:60]!r}", hint=f"it may be {', '.join(choices)}")
 
 
 def _fits(value: Any, kind: str) -> bool:
