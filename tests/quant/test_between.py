@@ -28,7 +28,7 @@ def stream(blocks: int = 6, channels: int = 96) -> Graph:
 
 
 def cell(width: int = 512) -> Graph:
-    """A gated recurrent cell written out, of one step."""
+    """A gated recurrent cell written out, of six steps."""
     small = Small((1, width))
 
     def gemm(value: str) -> str:
@@ -36,7 +36,7 @@ def cell(width: int = 512) -> Graph:
         return small.node("MatMul", value, small.constant(weights.astype(np.float32)))
 
     value = "x"
-    for _ in range(3):
+    for _ in range(6):
         gate, new = small.node("Sigmoid", gemm(value)), small.node("Tanh", gemm(value))
         value = small.node("Add", small.node("Mul", gate, new), small.node("Mul", value, small.constant(np.float32(0.9))))
     return small.done(gemm(value))
