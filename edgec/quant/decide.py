@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
@@ -116,10 +116,8 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         return scores_of(choices, chain([judged], (folds([pair], options) for pair in paid)))
 
     judged = folds(shares_of(count), options)
-    between = in_between(graph, options, judged)
+    judged, between, choice, steps = searched(graph, judged, options, partial(folds, shares_of(count)))
     wholly, options = with_floats(wholly, between.nodes), with_floats(options, between.nodes)
-    judged = folds(shares_of(count), options) if between.nodes else judged
-    choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
     choice = judged.first.effective(choice)
     once = judged.beside(choice)  # by the samples that judged so far
     held = shares_of(count)[0][1]
@@ -157,8 +155,24 @@ def with_floats(options: QuantizeOptions, nodes: Iterable[str]) -> QuantizeOptio
     return replace(options, exclude=(*options.exclude, *names)) if names else options
 
 
+def searched(
+    graph: Graph, judged: Folds, options: QuantizeOptions, folds: Callable[[QuantizeOptions], Folds]
+) -> tuple[Folds, Between, Choice, list[StepReport]]:
+    """What is chosen of the steps, and what judged it; of a network with some layers between products in float, where that pays."""
+    between = in_between(graph, options, judged)
+    choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
+    if between.nodes:
+        options = with_floats(options, between.nodes)
+        other = folds(options)
+        chosen, reports = search(other.candidates, other.score, options, other.first.due)
+        between = between.judged(judged.score(choice), other.score(chosen))
+        if between.nodes:
+            return other, between, chosen, reports
+    return judged, between, choice, steps
+
+
 def in_between(graph: Graph, options: QuantizeOptions, judged: Folds) -> Between:
-    """What stays in float between products, where nothing is asked that decides it."""
+    """What may stay in float between products, where nothing is asked that decides it."""
     if options.goal is not None or not options.rescue or options.effort == "fast":
         return Between()
     layers = select(graph, options.exclude, codes_out=options.codes_out).layers
