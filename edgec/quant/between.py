@@ -61,7 +61,8 @@ def choose_between(durations: Durations, score: Callable[[Names], Score]) -> Bet
         other = score(found)
         if pays(other, best, (longer - time) / whole):
             kept, best, time = found, other, longer
-    return Between(tuple(layer.node.name for layer in durations.layers if layer.node.name in kept), time / whole - 1)
+    nodes = tuple(layer.node.name for layer in durations.layers if layer.node.name in kept)
+    return Between(nodes, time / whole - 1) if nodes else Between()
 
 
 def pays(found: Score, before: Score, longer: float) -> bool:

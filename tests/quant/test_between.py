@@ -9,7 +9,7 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
-from edgec.quant.between import DEARER, LEAST, SETS, choose_between, named
+from edgec.quant.between import DEARER, LEAST, SETS, Between, choose_between, named
 from edgec.quant.coverage import select
 from edgec.quant.durations import Durations
 from edgec.quant.network import BETWEEN
@@ -88,3 +88,10 @@ def test_what_chance_may_have_gained_is_not_taken() -> None:
     found = score_of(other)
     assert found.ratio > score_of(plain).ratio + LEAST + 0.5 and found.chance(score_of(plain)) > found.ratio - score_of(plain).ratio
     assert not choose_between(durations, lambda kept: found if kept else score_of(plain)).nodes
+
+
+def test_a_network_of_no_integers_has_nothing_between_them() -> None:
+    small = Small((1, 4))
+    graph = small.done(small.node("Add", "x", "x"))
+    assert not select(graph).layers
+    assert choose_between(durations_of(graph), lambda kept: score_of(np.full(4, 1e-2))) == Between()
