@@ -6,8 +6,8 @@ is a matrix, also before a Relu, or a LayerNormalization; what comes in float, a
 one multiplication for each number. See edgec/quant/equalize.py for channels of convolutions, whose streams end where features begin.
 
 Each r is the square root of how far the feature goes, of the widest one: half the unevenness goes to the weights, whose columns become as
-uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end. What no sample showed
-may go anywhere: it gets as much room as its columns may be wide for nothing.
+uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end, no further: the step must gain
+RISK for that, see edgec/quant/steps.py. What no sample showed may go anywhere: it gets as much room as its columns may be wide for nothing.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ from edgec.quant.steps import (
     MORE,
     OBSERVE,
     PLAIN,
+    RISK,
     ROUND,
     SCALE,
     SHAPE,
@@ -145,8 +146,8 @@ class Fit:
         if step in (SHAPE, MORE):
             return due_for_functions(self._divided(choice)[0], places(choice, step))
         if step == FEATURES:
-            graph = self._divided(choice)[0]
-            return due_for_features(graph, multiplied(graph, places(choice, FEATURES)))
+            graph = self._divided(choice)[0]  # a feature may go where no sample that judges went, as what cuts
+            return max(RISK, due_for_features(graph, multiplied(graph, places(choice, FEATURES))))
         if step == SPLIT:
             taken = places(choice, SPLIT)
             return due_for_splits(self._graph, {value: groups for value, groups in self._splits().items() if value in taken})

@@ -16,10 +16,12 @@ from edgec.quant.apply import apply
 from edgec.quant.calibration import packed
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.coverage import select
+from edgec.quant.dearer import LEAST
 from edgec.quant.features import NARROWEST, STRENGTH, choose_features, even_features, feature_counts, find_features
+from edgec.quant.fit import Fit
 from edgec.quant.float_run import Probe
 from edgec.quant.statistics import joined, measure_extents
-from edgec.quant.steps import FEATURES
+from edgec.quant.steps import FEATURES, PLAIN, RISK
 from edgec.quant.tries import without
 from tests.quant.small import Small, content, samples, sqnr
 
@@ -218,3 +220,12 @@ def test_what_a_convolution_reads_too_is_no_channel_of_it(extents: tuple[int, in
     assert taken.get(FEATURES, 0) == len(exclude)
     graph.outputs = found.graph.outputs = [seen]
     assert sqnr(graph, found.graph, others=opened) > 30
+
+
+def test_features_must_gain_what_other_data_may_take() -> None:
+    """They may go further there, where codes end earlier; that of an input takes time besides."""
+    for graph, opened in ((rectified(), waking(np.ones(24, bool))), (spectrum(), uneven(spectrum()))):
+        extents, counts = measure_extents(graph, select(graph).values, {}, opened, None, feature_counts(graph))
+        fit = Fit(graph, joined(extents), opened, sum(counts), QuantizeOptions())
+        offered = fit.candidates(FEATURES, PLAIN)
+        assert offered and fit.due(FEATURES, {FEATURES: frozenset(offered)}) >= RISK > LEAST
