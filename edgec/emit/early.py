@@ -14,8 +14,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from edgec.program.expr import BOOL, Binary, Const, Expr, Load, Select, Size, Unary, Var
-from edgec.program.program import Declare, Statement
+from edgec.program.program import Declare, For, Statement
 from edgec.program.walk import children, distinct, roots
+
+
+def chooses_in_pairs(loop: For) -> bool:
+    """Whether an innermost loop of two rounds has reads that a choice may leave out.
+
+    Where it takes both rounds for a pair and makes vectors of the loop around, gcc 12 gives the masked reads of all vectors the mask of
+    the first one.
+    """
+    innermost = not any(isinstance(item, For) for item in loop.body)
+    if not innermost or not isinstance(loop.extent, Const) or loop.extent.value != 2:
+        return False
+    choices = [item for item in distinct(roots(loop.body)) if isinstance(item, Select)]
+    return any(isinstance(part, Load) for item in choices for part in distinct((item.a, item.b)))
 
 
 def early_reads(roots: Iterable[Expr], data: Collection[str] = (), mutable: Collection[str] = ()) -> list[Load]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from edgec.emit.bounded import nearest_of
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
 from edgec.emit.common_indices import common_indices
-from edgec.emit.early import data_of, early_reads, steady_reads
+from edgec.emit.early import chooses_in_pairs, data_of, early_reads, steady_reads
 from edgec.emit.half_planes import half_planes
 from edgec.emit.look_ups import LookUpNest, look_ups
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, of_type, range_of
@@ -274,6 +274,8 @@ def render_loop(loop: For, start: str, end: str, scope: Scope, depth: int) -> It
         if read not in scope.shared:
             text = render(read, scope)
             yield f"{pad}const {scalar_type(read.dtype)} {scope.name(read, 'held')} = {text};"
+    if chooses_in_pairs(loop):
+        yield f"{pad}EDGEC_STAYS_A_LOOP"
     yield f"{pad}for (int32_t {name} = {start}; {name} < {end}; {name}++) {{"
     yield from render_statements(loop.body, replace(scope.block(), loops=scope.loops | {name}), depth + 1)
     yield f"{pad}}}"

@@ -48,7 +48,8 @@ static inline int64_t edgec_max_i64(int64_t a, int64_t b) { return a > b ? a : b
 static inline uint64_t edgec_min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t edgec_max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* Before a loop over the parts of an extreme: gcc makes vectors of it only while it is a loop. */
+/* Before a loop over the parts of an extreme: gcc makes vectors of it only while it is a loop. And before one of two rounds that reads what
+   a condition allows: of both rounds together gcc 12 makes masked reads with a wrong mask. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
 #define EDGEC_STAYS_A_LOOP _Pragma("GCC unroll 1")
 #else

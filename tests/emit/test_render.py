@@ -94,6 +94,16 @@ def test_what_the_loops_around_decide_of_constants_is_read_before_a_loop() -> No
     ]
 
 
+@pytest.mark.parametrize("rounds, stays", [(2, True), (3, False)])
+def test_two_rounds_of_reads_that_a_choice_leaves_out_stay_a_loop(rounds: int, stays: bool) -> None:
+    """And no other loop does: neither of more rounds, nor with what is read in any case."""
+    read, place = load("t", i * rounds + j - 2 * rounds, FLOAT), i * rounds + j
+    for value, taken in ((select(Binary(BOOL, "lt", const(1), i), read, 0.0), stays), (read, False)):
+        lines = list(render_statements((For(i, const(9), (For(j, const(rounds), (Store("u", place, value),)),)),), SCOPE))
+        assert [line.strip() for line in lines[:3]].count("EDGEC_STAYS_A_LOOP") == taken
+        assert not taken or (lines[1] == "        EDGEC_STAYS_A_LOOP" and lines[2].strip().startswith("for (int32_t j = 0; "))
+
+
 def test_a_name_given_to_an_index_hides_no_variable() -> None:
     index = var("index")
     at = index * 4 + 1

@@ -55,6 +55,10 @@ FINDS = (
         float r = {1e-20}, uint8 q = {100}> { y = QLinearConv(x, s, z, w, t, u, r, q) }""",
     ),
     Find(
+        "padding of pairs, of which gcc 12 would read too few with AVX2",
+        "(float[24,2] x, int64[40,2] z) => (y, u) <int64[4] p = {2,0,2,0}> { y = Pad(x, p) u = Pad(z, p) }",
+    ),
+    Find(
         "a dilated window, rounded up, before a convolution",
         "(float[1,2,17] x) => (y) <float[2,2,1] w = {1,-2,3,4}> { p = MaxPool<ceil_mode = 1, "
         "dilations = [2], kernel_shape = [2], pads = [0, 1], strides = [2]>(x) y = Conv(p, w) }",
