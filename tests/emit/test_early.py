@@ -46,20 +46,20 @@ def test_which(choice: Expr, found: list[Load]) -> None:
 
 def test_what_is_read_chooses_by_its_name() -> None:
     product, scope = select(BELOW, SLOPE * V, V), Scope({"t": "in", "slope": "table"})
-    text = list(render_statements((For(i, const(2), (Declare(V, READ), Store("t", i, product))),), scope))
+    text = list(render_statements((For(i, const(3), (Declare(V, READ), Store("t", i, product))),), scope))
     assert [line.strip() for line in text[1:-1]] == [
         "const float v = in[i];",
         "const float value = table[j];",
         "in[i] = v < 0.0f ? value * v : v;",
     ]
-    free = For(i, const(2), (Declare(V, cast(i, FLOAT)), Store("t", i, product)))  # a number of the loop may keep places inside
+    free = For(i, const(3), (Declare(V, cast(i, FLOAT)), Store("t", i, product)))  # a number of the loop may keep places inside
     assert "in[i] = v < 0.0f ? table[j] * v : v;" in "\n".join(render_statements((free,), scope))
 
 
 def test_names_are_new_in_each_statement() -> None:
     """What a statement stores may be what the next one reads."""
     twice = tuple(Store("t", i, select(CHOSEN, READ, ZERO)) for _ in range(2))
-    text = list(render_statements((For(i, const(2), twice),), Scope({"t": "in", "m": "mask"})))
+    text = list(render_statements((For(i, const(3), twice),), Scope({"t": "in", "m": "mask"})))
     assert [line.strip() for line in text[1:-1]] == [
         "const float value = in[i];",
         "in[i] = mask[j] < 1.0f ? value : 0.0f;",
@@ -73,11 +73,12 @@ def test_names_are_new_in_each_statement() -> None:
     [
         '(uint64[2,3,6] x) => (y) <uint64[2,1,6] n = {7,18,18,61,18,16,46,59,3,49,17,52}> { y = BitShift<direction = "RIGHT">(x, n) }',
         "(float[19,2,4] x, bool[19,1,4] m) => (y) <float zero = {0}> { y = Where(m, x, zero) }",
+        "(float[24,2] x, int64[40,2] z) => (y, u) <int64[4] p = {2,0,2,0}> { y = Pad(x, p) u = Pad(z, p) }",
     ],
-    ids=["BitShift", "Where"],
+    ids=["BitShift", "Where", "Pad"],
 )
-def test_a_mask_for_several_rows(tmp_path: Path, text: str) -> None:
-    """gcc 12 with -O3 and AVX2 once took the rows of the mask for those that are read: the exam says so."""
+def test_masked_reads_read_what_they_should(tmp_path: Path, text: str) -> None:
+    """gcc 12 with -O3 and AVX2 once took the rows of the mask for those that are read, or the mask of some for others: the exam says so."""
     onnx.save(parser.parse_model(f'<ir_version: 10, opset_import: ["": 22]> g {text}'), tmp_path / "model.onnx")
     package = edgec.build(tmp_path / "model.onnx", target="host", precision="fp32", cc="gcc", out=tmp_path / "package")
     assert package.examine()
