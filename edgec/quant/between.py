@@ -73,4 +73,4 @@ def pays(found: Score, before: Score, longer: float) -> bool:
 
 def named(durations: Durations, roles: tuple[Role, ...]) -> Names:
     """The layers that have such a role and a name of their own."""
-    return frozenset(layer.node.name for layer in durations.layers if layer.role in roles and durations.is_named(layer))
+    return frozenset(layer.node.name for layer in durations.layers if layer.role in roles and durations.is_named(layer.node.name))

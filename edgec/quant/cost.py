@@ -1,9 +1,8 @@
 """What layers cost, in a measure that needs no processor: the time of one multiply-accumulate in int8.
 
-One in float32 or of codes of 16 bits takes as long as the RATES of the target's best vocabulary say. A byte that is written takes
-WRITTEN, a weight as long as WEIGHT more of its products, which counts where few numbers meet it, and a function that is no table FUNCTION
-for each number.
-Good enough to choose between layers; where `edgec bench --profile` has measured them, its times are taken instead.
+One in float32 or of codes of 16 bits takes as long as the RATES of the target's best vocabulary say. A byte that is written takes WRITTEN,
+a weight as long as WEIGHT more of its products, which counts where few numbers meet it, and a function that is no table FUNCTION for each
+number. Good enough to choose between layers; where `edgec bench --profile` has measured them, its times are taken instead.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ TURNS: Pairs = [((1, 2, 3), (0,)), ((0, 2, 3), (1,)), ((0, 1, 3), (2,))]  # what
 class Searched:
     """The calibration, what each step was worth, and remarks; and `judges` samples that it is to be judged on.
 
-    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them. attention: its nodes in float.
+    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them. attention: its nodes in float;
+    between: what is so besides.
     """
 
     calibration: Calibration

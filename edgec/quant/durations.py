@@ -76,6 +76,6 @@ class Durations:
         """Its share of the same."""
         return self._macs[self._places[layer.node]] / self.total
 
-    def is_named(self, layer: Layer) -> bool:
-        """Whether a name tells its node from all others."""
-        return bool(layer.node.name) and self._named[layer.node.name] == 1
+    def is_named(self, name: str) -> bool:
+        """Whether a name tells one node from all others."""
+        return bool(name) and self._named[name] == 1

@@ -40,7 +40,7 @@ class Forecast(Durations):
         for value in self._errors:
             writer = self._twins.layer(value)
             found[frozenset(layer.node.name for layer in ([writer] if writer else []) + self._twins.readers_of_codes(value))] = None
-        return [group for group in found if group and all(name and self._named[name] == 1 for name in group)]
+        return [group for group in found if group and all(map(self.is_named, group))]
 
 
 def _parts(layer: LayerFacts) -> tuple[float, float]:
