@@ -18,10 +18,10 @@ MOVING = MOVEMENT.keys() - {"Resize", "Upsample"} | {"Identity", "Shape", "Size"
 ELEMENTWISE = POINTWISE.keys() - {"Shape", "Size", "ConstantOfShape", "Range"}
 
 
-def anything(array: np.ndarray, g: np.random.Generator, poison: bool = False) -> np.ndarray:
-    """An array of its type and shape that holds one extreme, or all of them mixed. poison: NaN, of floats: most hands it on."""
-    if poison and array.dtype.kind == "f":
-        return np.full_like(array, np.nan)
+def anything(array: np.ndarray, g: np.random.Generator, poison: float | None = None) -> np.ndarray:
+    """An array of its type and shape that holds one extreme, or all of them mixed. poison: what floats are instead, all of them."""
+    if poison is not None and array.dtype.kind == "f":
+        return np.full_like(array, poison)
     if array.dtype.kind == "b":
         extremes = np.array([False, True])
     elif array.dtype.kind == "f":

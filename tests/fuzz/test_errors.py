@@ -197,6 +197,15 @@ def test_what_may_be_anything_is_so_at_the_end_of_a_chain() -> None:
     assert np.isposinf(bounds(drawn, 0)["y"]).all()
 
 
+def test_what_may_be_anything_is_so_where_nan_counts_as_a_number() -> None:
+    """NaN is above no threshold, and an infinity is above any: none of 24 results is left as it was by chance."""
+    nodes = " ".join(f"m{i} = MeanVarianceNormalization(x) y{i} = ThresholdedRelu(m{i})" for i in range(24))
+    text = f"(float[1,1,8,8] x) => ({', '.join(f'y{i}' for i in range(24))}) {{ {nodes} }}"
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.full((1, 1, 8, 8), np.inf, np.float32)}])
+    found = bounds(drawn, 0)
+    assert all(np.isposinf(found[f"y{i}"]).all() for i in range(24))
+
+
 NEAREST = 'y = Resize<mode = "nearest", coordinate_transformation_mode = "{}">(x, "", {})'
 
 
