@@ -21,10 +21,10 @@ from edgec.prune.shrink import Kept, kept_indices, shrink
 from edgec.prune.ties import find_cells
 from edgec.quant import is_quantized
 from edgec.quant.carried import carried
-from edgec.quant.decide import part, shares_of, some
 from edgec.quant.float_run import Probe
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
+from edgec.quant.shares import part, shares_of, some
 from edgec.quant.statistics import SHARES
 from edgec.quant.trial import Answers, judged
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from edgec.base.classes import best_classes, chooses, samples_in
 from edgec.ir.graph import Graph
-from edgec.quant.decide import some
 from edgec.quant.float_run import Probe
 from edgec.quant.goal import Accuracy
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
+from edgec.quant.shares import some
 from edgec.quant.trial import Answers, judged
 from edgec.records.diagnosis import BEST
 

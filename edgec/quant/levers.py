@@ -30,10 +30,10 @@ from edgec.quant.evening import centred, evened
 from edgec.quant.finer import finely_rounded
 from edgec.quant.fitted import Fitted
 from edgec.quant.options import Progress, QuantizeOptions
-from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.shaken import shaken_trial
+from edgec.quant.steps import StepReport
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.verdict import EVEN, PLAINLY
 

@@ -16,7 +16,7 @@ from edgec.quant.calibration_file import read_calibration
 from edgec.quant.carried import carried
 from edgec.quant.coverage import Selection, select
 from edgec.quant.culprit import culprit
-from edgec.quant.decide import Searched, calibrate, some
+from edgec.quant.decide import Searched, calibrate
 from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.goal import Accuracy, Goal, Kept
 from edgec.quant.jury import Jury, class_scores
@@ -26,6 +26,7 @@ from edgec.quant.reach import reach
 from edgec.quant.repeats import Watched
 from edgec.quant.report import QuantizationReport, measure, untouched
 from edgec.quant.rescue import rescue
+from edgec.quant.shares import some
 from edgec.quant.statistics import MinusInfinityError
 from edgec.quant.twins import Twins, twins_of
 from edgec.records.diagnosis import Diagnosis

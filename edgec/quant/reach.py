@@ -17,13 +17,13 @@ from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.cost import Costs, saved_bytes
-from edgec.quant.decide import some
 from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Attempt, Goal, GoalReport, Kept
 from edgec.quant.jury import Jury
 from edgec.quant.options import Progress
 from edgec.quant.ranking import PRICES, Names, lightest_first, ranked
+from edgec.quant.shares import some
 from edgec.quant.tries import Key, Tries, without
 from edgec.quant.twins import twins_of
 from edgec.quant.widen import widened

@@ -34,22 +34,6 @@ class LayerReport:
 
 
 @dataclass(frozen=True)
-class StepReport:
-    """One step beyond plain min-max: SQNR of the outputs of a usual sample in dB, on samples that it was not fitted to.
-
-    before: without it; everywhere: with it in all its places; after: with it in the `taken` ones of them.
-    taken: in how many places it is in the end, none where the search went back to before it; the figures stay as they were found.
-    """
-
-    step: str
-    places: int
-    taken: int
-    before: float
-    everywhere: float
-    after: float
-
-
-@dataclass(frozen=True)
 class QuantizationReport:
     """The layers, worst first, as plain dicts; which nodes stay in float and why; the steps that were tried; remarks;
 

@@ -16,13 +16,13 @@ from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.between import DEARER
 from edgec.quant.calibration import Calibration
-from edgec.quant.decide import JUDGES
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Goal, Kept
 from edgec.quant.jury import Jury
 from edgec.quant.options import Progress
 from edgec.quant.ranking import Names
 from edgec.quant.reach import explained, lighter
+from edgec.quant.shares import JUDGES
 from edgec.quant.tries import Tries, without
 from edgec.quant.twins import Twins
 from edgec.quant.widen import widened

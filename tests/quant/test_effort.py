@@ -26,9 +26,8 @@ from edgec.quant.levers import LEVERS, Folds, Lever, Make, better, pull_levers, 
 from edgec.quant.listen import Crowd, rest_of
 from edgec.quant.options import EFFORTS, Progress, Sample, Samples
 from edgec.quant.parameters import parameters_of
-from edgec.quant.report import StepReport
 from edgec.quant.settle import mean, middle_mean, settle
-from edgec.quant.steps import CHEAP, STEPS
+from edgec.quant.steps import CHEAP, STEPS, StepReport
 from edgec.quant.trial import Trial, Tried, judged
 from edgec.quant.walk import Walk
 from tests.quant.small import Small, net, samples, score_of, sqnr

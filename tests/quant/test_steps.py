@@ -10,11 +10,11 @@ import pytest
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.coverage import select
-from edgec.quant.decide import FEW, JUDGES, part, shares_of, some
 from edgec.quant.fit import Fit
 from edgec.quant.levers import CENTRED
 from edgec.quant.options import Sample
 from edgec.quant.scores import Score
+from edgec.quant.shares import FEW, JUDGES, part, shares_of, some
 from edgec.quant.statistics import joined, measure_extents
 from edgec.quant.steps import BOUNDED, CORRECT, EQUALIZE, GROUPS, MILD, OBSERVE, RISK, ROUND, SCALE, STEPS, Choice, places, search
 from edgec.quant.streams import channel_values

@@ -11,10 +11,10 @@ import pytest
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.coverage import select
-from edgec.quant.decide import measured
 from edgec.quant.final import least_harmful
 from edgec.quant.fit import Fit
 from edgec.quant.fitted import Fitted
+from edgec.quant.known import measured
 from edgec.quant.options import Sample
 from edgec.quant.scores import Score, certainty
 from edgec.quant.statistics import joined
