@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from edgec.base.lazy import parts
 
 if TYPE_CHECKING:
+    from edgec.quant.coverage import is_quantized
     from edgec.quant.goal import Goal
-    from edgec.quant.network import Quantized, apply_calibration, check_goal, is_quantized, quantize, recall
+    from edgec.quant.network import Quantized, apply_calibration, check_goal, quantize, recall
     from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
     from edgec.quant.report import LayerReport, QuantizationReport
 
@@ -39,7 +40,7 @@ _HOMES = {
     "Samples": "options",
     "apply_calibration": "network",
     "check_goal": "network",
-    "is_quantized": "network",
+    "is_quantized": "coverage",
     "quantize": "network",
     "recall": "network",
 }

@@ -143,3 +143,10 @@ def with_activations(candidates: Candidates, excluded: frozenset[str]) -> frozen
 def elements(graph: Graph, value: str) -> int:
     """How many numbers `value` holds."""
     return int(np.prod(static(graph.shape(value)), dtype=np.int64))
+
+
+def is_quantized(graph: Graph) -> bool:
+    """Whether any activation has parameters already."""
+    return any(
+        node.op == "QuantizeLinear" or (node.op == "DequantizeLinear" and node.inputs[0] not in graph.constants) for node in graph.nodes
+    )

@@ -28,8 +28,8 @@ from edgec.quant.statistics import SHARES, joined
 from edgec.quant.steps import PLAIN, Choice, StepReport, places, search
 from edgec.quant.thin import turns_paid
 from edgec.quant.trial import Trial
-from edgec.quant.tries import without
 from edgec.quant.verdict import PLAINLY, SURE, stands, verdict
+from edgec.quant.without import without
 
 ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
 

@@ -11,8 +11,8 @@ from edgec.quant.options import Progress
 from edgec.quant.scores import Score, scored
 from edgec.quant.steps import Choice
 from edgec.quant.trial import Trial, Tried
-from edgec.quant.tries import without
 from edgec.quant.verdict import Judge
+from edgec.quant.without import without
 
 
 class Folds:

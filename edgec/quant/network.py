@@ -14,7 +14,7 @@ from edgec.quant.apply import apply
 from edgec.quant.attention import ALLOWED
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.carried import carried
-from edgec.quant.coverage import Selection, select
+from edgec.quant.coverage import Selection, is_quantized, select
 from edgec.quant.culprit import culprit
 from edgec.quant.decide import Searched, calibrate
 from edgec.quant.diagnose import BLAMED, examine
@@ -156,10 +156,3 @@ def recall(graph: Graph, decisions: Mapping[str, Any]) -> Quantized:
     """What quantize() gave for this very graph, by its decisions."""
     calibration = dict(decisions["calibration"])
     return Quantized(apply_calibration(graph, calibration), calibration, QuantizationReport(**decisions["report"]))
-
-
-def is_quantized(graph: Graph) -> bool:
-    """Whether any activation has parameters already."""
-    return any(
-        node.op == "QuantizeLinear" or (node.op == "DequantizeLinear" and node.inputs[0] not in graph.constants) for node in graph.nodes
-    )

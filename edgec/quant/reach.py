@@ -24,9 +24,10 @@ from edgec.quant.jury import Jury
 from edgec.quant.options import Progress
 from edgec.quant.ranking import PRICES, Names, lightest_first, ranked
 from edgec.quant.shares import some
-from edgec.quant.tries import Key, Tries, without
+from edgec.quant.tries import Key, Tries
 from edgec.quant.twins import twins_of
 from edgec.quant.widen import widened
+from edgec.quant.without import without
 from edgec.records.diagnosis import Diagnosis
 
 TOLD = 3  # layers that an error names

@@ -23,9 +23,10 @@ from edgec.quant.options import Progress
 from edgec.quant.ranking import Names
 from edgec.quant.reach import explained, lighter
 from edgec.quant.shares import JUDGES
-from edgec.quant.tries import Tries, without
+from edgec.quant.tries import Tries
 from edgec.quant.twins import Twins
 from edgec.quant.widen import widened
+from edgec.quant.without import without
 from edgec.records.diagnosis import LOW_SQNR, Diagnosis
 
 MOST = 8  # layers

@@ -22,7 +22,7 @@ from edgec.quant.fit import Fit
 from edgec.quant.float_run import Probe
 from edgec.quant.statistics import joined, measure_extents
 from edgec.quant.steps import FEATURES, PLAIN, RISK
-from edgec.quant.tries import without
+from edgec.quant.without import without
 from tests.quant.small import Small, content, samples, sqnr
 
 SIZES = (10.0 ** np.linspace(-1.5, 1.5, 24)).astype(np.float32)
