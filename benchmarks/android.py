@@ -23,7 +23,7 @@ from PIL import Image
 
 import edgec
 from edgec.package import Package
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.preprocess import Preprocess
 from tests.apps.android_stubs import write_stubs
 from tests.apps.androids import ABI, drive, link_exam
 from tests.apps.kotlin_compiler import compile_kotlin

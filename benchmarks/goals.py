@@ -30,8 +30,8 @@ from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.passes import optimize
 from edgec.quant import Goal, QuantizeOptions, quantize
-from edgec.quant.float_run import Probe
-from edgec.quant.options import Samples
+from edgec.quant.given.options import Samples
+from edgec.quant.runs.float_run import Probe
 
 CLASSES, LOUD = 10, 400.0
 TRAINING, CALIBRATION, EVALUATION = 2000, 1200, 2000

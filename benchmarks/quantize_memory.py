@@ -22,7 +22,7 @@ import onnx
 from edgec.frontend import from_proto
 from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.options import OBSERVERS
+from edgec.quant.given.options import OBSERVERS
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from edgec.apps.app import App, Picture, Task, refuse_sizes, tensors
 from edgec.ir.graph import Graph
 from edgec.package.manifest import Manifest
 from edgec.program.program import Port, Program
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.preprocess import Preprocess
 from edgec.targets import Target
 
 

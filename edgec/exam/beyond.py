@@ -12,7 +12,7 @@ from edgec.exam.expected import USELESS, Asked, half_tolerances
 from edgec.export.halves import LARGEST
 from edgec.ir.graph import Graph
 from edgec.program.program import Program, TemplateCall
-from edgec.quant.float_run import Probe
+from edgec.quant.runs.float_run import Probe
 
 REACHES = 1.0, 255.0  # of random questions
 SHOWN = 3  # names of layers

@@ -47,7 +47,7 @@ def finish_of(graph: Graph, node: Node, shaped: Collection[str]) -> Node | None:
     """What ends a product before its result is stored: a Relu, a Clip with constant bounds, a function, or what multiplies its channels.
 
     A function that begins a chain is none: a table computes the chain as a whole, and no fewer values would be stored. But a rising line
-    behind it can share the codes of what it reads (edgec/quant/lines.py), and then nothing is stored but what the function leaves.
+    behind it can share the codes of what it reads (edgec/quant/ranges/lines.py), and then nothing is stored but what the function leaves.
     shaped: the sums of which functions are computed that a kernel comes near to.
     """
     function = shaping_of(graph, node.outputs[0])

@@ -106,7 +106,7 @@ def read(request: dict[str, Any], send: Sender) -> None:
         imported = load_model(Path(request["path"]), shapes, part=Part(**request["part"]), operators=b64decode(request["operators"]))
         original = imported.graph
         if request["preprocess"] is not None:
-            from edgec.quant.preprocess import Preprocess, fuse  # loads more than most models need
+            from edgec.quant.given.preprocess import Preprocess, fuse  # loads more than most models need
 
             original = fuse(original, Preprocess.parse(request["preprocess"]))
         fixed = [[name, array.dtype.name, array.shape, array.reshape(-1).tolist()] for name, array in imported.fixed.items()]

@@ -74,9 +74,9 @@ from edgec.program.text import dumps as dump_program
 from edgec.program.titles import titles
 from edgec.provenance.model_card import model_card
 from edgec.quant import Quantized
-from edgec.quant.calibration import fingerprint
-from edgec.quant.preprocess import Preprocess
-from edgec.quant.weight_only import CodedGraph
+from edgec.quant.codes.weight_only import CodedGraph
+from edgec.quant.decisions.calibration import fingerprint
+from edgec.quant.given.preprocess import Preprocess
 from edgec.schedule import schedule
 from edgec.schedule.gpu.choice import Choice
 from edgec.schedule.gpu.offload import offload

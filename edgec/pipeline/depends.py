@@ -14,7 +14,7 @@ from edgec.base.errors import UsageError
 from edgec.cache.keys import key_of, of_file, of_files, own
 from edgec.operators.finding import find
 from edgec.pipeline.prepare import Plan
-from edgec.quant.array_files import pictures_in
+from edgec.quant.given.array_files import pictures_in
 from edgec.settings.config import BuildConfig
 from edgec.settings.forms_of_text import Calibration, names_function
 from edgec.targets import load_target

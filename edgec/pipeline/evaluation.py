@@ -14,7 +14,7 @@ from edgec.exam.streaming import Stream
 from edgec.package import Package
 from edgec.pipeline.models import Model, read_model, reference_of, samples_of
 from edgec.pipeline.prepare import check_data, check_file, check_operators
-from edgec.quant.array_files import read_array_file
+from edgec.quant.given.array_files import read_array_file
 from edgec.settings.config import BuildConfig, configure
 from edgec.settings.forms_of_text import Calibration, OperatorSources
 

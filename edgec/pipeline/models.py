@@ -34,11 +34,11 @@ from edgec.pipeline.kept import Entry
 from edgec.pipeline.prepare import identifier
 from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize, recall
-from edgec.quant.cost import Costs
-from edgec.quant.data import open_samples
-from edgec.quant.preprocess import Preprocess
-from edgec.quant.repeats import Watched
-from edgec.quant.weight_only import CodedGraph, code_weights
+from edgec.quant.codes.weight_only import CodedGraph, code_weights
+from edgec.quant.given.data import open_samples
+from edgec.quant.given.preprocess import Preprocess
+from edgec.quant.given.repeats import Watched
+from edgec.quant.scope.cost import Costs
 from edgec.settings.config import BuildConfig
 from edgec.targets import load_target
 

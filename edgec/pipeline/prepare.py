@@ -18,8 +18,8 @@ from edgec.emit.c_text import identifier as c_identifier
 from edgec.frontend.file.formats import refuse_foreign
 from edgec.operators.paths import check_path
 from edgec.program.names import PACKAGES
-from edgec.quant.options import QuantizeOptions
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.options import QuantizeOptions
+from edgec.quant.given.preprocess import Preprocess
 from edgec.records.tuning import read_tuning
 from edgec.settings.config import SETTINGS, BuildConfig
 from edgec.settings.facts import origin_of, settings_facts, shown_value

@@ -13,7 +13,7 @@ from edgec.exam.questions import MOST_BYTES
 from edgec.ir.graph import Graph
 from edgec.pipeline.models import Model, about, code_model, read_model
 from edgec.quant import Quantized, apply_calibration
-from edgec.quant.calibration import fingerprint
+from edgec.quant.decisions.calibration import fingerprint
 from edgec.settings.config import BuildConfig
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from edgec.ir.graph import Graph, Node
 from edgec.prune.channels import FIXED, Cells
 from edgec.prune.ties import depthwise, groups_of, weighs
-from edgec.quant.float_run import Probe, watched
-from edgec.quant.options import Progress, Samples
-from edgec.quant.patches import spread
+from edgec.quant.given.options import Progress, Samples
+from edgec.quant.runs.float_run import Probe, watched
+from edgec.quant.scope.patches import spread
 
 MOST = 2048  # channels whose products are kept; of more the variances alone
 RIDGE = 1e-4  # of the mean variance: what no two channels have together

@@ -20,13 +20,13 @@ from edgec.prune.report import problems_of, report_of
 from edgec.prune.shrink import Kept, kept_indices, shrink
 from edgec.prune.ties import find_cells
 from edgec.quant import is_quantized
-from edgec.quant.carried import carried
-from edgec.quant.float_run import Probe
-from edgec.quant.noise import Noise
-from edgec.quant.options import Progress, Samples
-from edgec.quant.shares import part, shares_of, some
-from edgec.quant.statistics import SHARES
-from edgec.quant.trial import Answers, judged
+from edgec.quant.given.options import Progress, Samples
+from edgec.quant.runs.carried import carried
+from edgec.quant.runs.float_run import Probe
+from edgec.quant.runs.noise import Noise
+from edgec.quant.runs.statistics import SHARES
+from edgec.quant.trials.shares import part, shares_of, some
+from edgec.quant.trials.trial import Answers, judged
 
 FITTED, TRIED = 64, 12  # samples at most that weights are fitted to, and that one stream's removal is tried on
 JUDGES = 256

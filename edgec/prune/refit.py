@@ -14,10 +14,10 @@ from edgec.ir.graph import Graph, Node
 from edgec.prune.merge import bias_of, set_bias, simple_bias, takes_bias
 from edgec.prune.shrink import Kept
 from edgec.prune.ties import weighs
-from edgec.quant.apply import drop_unused_constants
-from edgec.quant.float_run import Probe, watched
-from edgec.quant.options import Progress, Samples
-from edgec.quant.patches import grouped_rows, patches, spread, supported, ungrouped
+from edgec.quant.decisions.apply import drop_unused_constants
+from edgec.quant.given.options import Progress, Samples
+from edgec.quant.runs.float_run import Probe, watched
+from edgec.quant.scope.patches import grouped_rows, patches, spread, supported, ungrouped
 
 ROWS, FOR_EACH = 2048, 32  # rows that a layer is fitted to, and more where it has more weights: so many for each
 FEWEST = 2  # rows for each weight of an output, with less the bias alone is fitted

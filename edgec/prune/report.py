@@ -13,8 +13,8 @@ from edgec.prune.channels import Cells
 from edgec.prune.choice import products_of
 from edgec.prune.facts import PrunedLayer, PruningReport
 from edgec.prune.ties import weighs
-from edgec.quant.float_run import Probe
-from edgec.quant.options import Sample, Samples
+from edgec.quant.given.options import Sample, Samples
+from edgec.quant.runs.float_run import Probe
 
 BEST = 200.0  # dB, stands for no difference at all
 NAMED = 10  # layers that an error names

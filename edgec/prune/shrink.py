@@ -12,7 +12,7 @@ from edgec.ir.verify import verify
 from edgec.ops.infer import infer_graph
 from edgec.prune.channels import Cells
 from edgec.prune.ties import MATRICES, depthwise, groups_of, weighs
-from edgec.quant.apply import drop_unused_constants
+from edgec.quant.decisions.apply import drop_unused_constants
 
 Kept = Mapping[str, tuple[int, np.ndarray]]  # of values that shrink: the axis, and whether each index of it stays
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from edgec.base.lazy import parts
 
 if TYPE_CHECKING:
-    from edgec.quant.coverage import is_quantized
-    from edgec.quant.goal import Goal
+    from edgec.quant.findings.report import LayerReport, QuantizationReport
+    from edgec.quant.given.goal import Goal
+    from edgec.quant.given.options import Progress, QuantizeOptions, Sample, Samples
     from edgec.quant.network import Quantized, apply_calibration, check_goal, quantize, recall
-    from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
-    from edgec.quant.report import LayerReport, QuantizationReport
+    from edgec.quant.scope.coverage import is_quantized
 
 __all__ = [
     "Goal",
@@ -30,17 +30,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Goal": "goal",
-    "LayerReport": "report",
-    "Progress": "options",
-    "QuantizationReport": "report",
-    "QuantizeOptions": "options",
+    "Goal": "given.goal",
+    "LayerReport": "findings.report",
+    "Progress": "given.options",
+    "QuantizationReport": "findings.report",
+    "QuantizeOptions": "given.options",
     "Quantized": "network",
-    "Sample": "options",
-    "Samples": "options",
+    "Sample": "given.options",
+    "Samples": "given.options",
     "apply_calibration": "network",
     "check_goal": "network",
-    "is_quantized": "coverage",
+    "is_quantized": "scope.coverage",
     "quantize": "network",
     "recall": "network",
 }

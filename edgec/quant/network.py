@@ -10,25 +10,25 @@ from typing import Any
 
 from edgec.base.errors import ModelError, UsageError, did_you_mean
 from edgec.ir.graph import Graph
-from edgec.quant.apply import apply
-from edgec.quant.attention import ALLOWED
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.carried import carried
-from edgec.quant.coverage import Selection, is_quantized, select
-from edgec.quant.culprit import culprit
-from edgec.quant.decide import Searched, calibrate
-from edgec.quant.diagnose import BLAMED, examine
-from edgec.quant.goal import Accuracy, Goal, Kept
-from edgec.quant.jury import Jury, class_scores
-from edgec.quant.options import EFFORTS, OBSERVERS, Progress, QuantizeOptions, Samples
-from edgec.quant.preparations import doubt_preparation
-from edgec.quant.reach import reach
-from edgec.quant.repeats import Watched
-from edgec.quant.report import QuantizationReport, measure, untouched
-from edgec.quant.rescue import rescue
-from edgec.quant.shares import some
-from edgec.quant.statistics import MinusInfinityError
-from edgec.quant.twins import Twins, twins_of
+from edgec.quant.decisions.apply import apply
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.decisions.twins import Twins, twins_of
+from edgec.quant.findings.culprit import culprit
+from edgec.quant.findings.diagnose import BLAMED, examine
+from edgec.quant.findings.preparations import doubt_preparation
+from edgec.quant.findings.report import QuantizationReport, measure, untouched
+from edgec.quant.floats.attention import ALLOWED
+from edgec.quant.floats.jury import Jury, class_scores
+from edgec.quant.floats.reach import reach
+from edgec.quant.floats.rescue import rescue
+from edgec.quant.given.goal import Accuracy, Goal, Kept
+from edgec.quant.given.options import EFFORTS, OBSERVERS, Progress, QuantizeOptions, Samples
+from edgec.quant.given.repeats import Watched
+from edgec.quant.runs.carried import carried
+from edgec.quant.runs.statistics import MinusInfinityError
+from edgec.quant.scope.coverage import Selection, is_quantized, select
+from edgec.quant.search.decide import Searched, calibrate
+from edgec.quant.trials.shares import some
 from edgec.records.diagnosis import Diagnosis
 
 REPORT_SAMPLES = 16

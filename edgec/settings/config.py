@@ -11,8 +11,8 @@ from edgec.base.budget import Budget, parse_budget
 from edgec.base.errors import Problem, UsageError, did_you_mean
 from edgec.base.part import Constant, Part, States
 from edgec.package.card import parse_card
-from edgec.quant.goal import Goal
-from edgec.quant.options import EFFORTS, OBSERVERS
+from edgec.quant.given.goal import Goal
+from edgec.quant.given.options import EFFORTS, OBSERVERS
 from edgec.settings.forms_of_text import (
     GPU,
     Calibration,

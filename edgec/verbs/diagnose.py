@@ -14,8 +14,8 @@ from edgec.package import Package, as_package
 from edgec.package.manifest import read_listed
 from edgec.pipeline.evaluation import Data, open_model
 from edgec.pipeline.models import PRUNED, Progress, read_pruned, samples_of
-from edgec.quant.calibration import fingerprint
-from edgec.quant.diagnose import diagnose as diagnose_layers
+from edgec.quant.decisions.calibration import fingerprint
+from edgec.quant.findings.diagnose import diagnose as diagnose_layers
 from edgec.records.diagnosis import Diagnosis
 from edgec.reports import check_diagnosis_form, write_diagnosis
 from edgec.settings.forms_of_text import OperatorSources

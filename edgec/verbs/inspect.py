@@ -28,7 +28,7 @@ from edgec.pipeline.models import Model, read_model
 from edgec.pipeline.prepare import check_file, identifier
 from edgec.program.program import Kind, Program
 from edgec.quant import is_quantized
-from edgec.quant.coverage import select
+from edgec.quant.scope.coverage import select
 from edgec.schedule import schedule
 from edgec.settings.config import BuildConfig, configure
 from edgec.targets import load_target

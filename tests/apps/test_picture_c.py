@@ -19,7 +19,7 @@ from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var
 from edgec.program.program import For, Kind, Program, Store
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.preprocess import Preprocess
 from edgec.targets import load_target
 from tests.apps.ways import HEIGHT, WAYS, WIDTH, images
 from tests.apps.ways import app as app_of_way

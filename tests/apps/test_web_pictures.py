@@ -14,7 +14,7 @@ import pytest
 import edgec
 from edgec.apps.android import android_files
 from edgec.apps.web import web_files
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.preprocess import Preprocess
 from tests.apps.drafts import empty_draft
 from tests.apps.test_web_tasks import detector
 from tests.apps.ways import ALL, WAYS, app, expected, images, shape, write

@@ -23,7 +23,7 @@ import edgec
 from edgec.apps.wheel_archive import make_wheels, prove
 from edgec.base.errors import ToolchainError, UsageError
 from edgec.package import Package
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.preprocess import Preprocess
 from edgec.targets import load_target
 from edgec.toolchain import freestanding
 from edgec.toolchain.elf import demands

@@ -17,7 +17,7 @@ import edgec
 from edgec.apps.app import App, Picture, Tensor
 from edgec.ir.types import DType
 from edgec.package import Package
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.preprocess import Preprocess
 from tests.conftest import require
 
 SIZES = ((30, 40), (24, 32), (7, 5), (61, 33), (1, 90), (1, 1), (211, 307))  # of pictures; the second one is the model's

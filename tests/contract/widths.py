@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.weight_only import code_weights
+from edgec.quant.codes.weight_only import code_weights
 from tests.contract.subjects import SEED, Net, float_net, samples_of
 from tests.nets import MODELS
 

@@ -20,7 +20,7 @@ from edgec.base.errors import DeviceError, EdgecError, GateError, ModelError, To
 from edgec.cli.verbs import VERBS
 from edgec.emit import INT8_CONTRACT
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.preprocess import Preprocess
 from edgec.settings import FILE, ConfigFile, resolve
 from edgec.settings.config import FLAGS
 from tests.calling import ROOT

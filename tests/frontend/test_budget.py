@@ -21,7 +21,7 @@ from edgec.ir.text import loads
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.passes import optimize
-from edgec.quant.float_run import Probe
+from edgec.quant.runs.float_run import Probe
 from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.counting import calls

@@ -12,7 +12,7 @@ from edgec.frontend import from_proto
 from edgec.ir.graph import State
 from edgec.ir.states import first_states, next_states
 from edgec.ir.text import dumps, loads
-from edgec.quant.jury import class_scores
+from edgec.quant.floats.jury import class_scores
 from edgec.settings.config import configure
 from tests.states import CACHE, CELL, model_of
 

@@ -16,7 +16,7 @@ from edgec.prune.choice import products_of
 from edgec.prune.order import find_streams
 from edgec.prune.shrink import kept_indices, shrink
 from edgec.prune.ties import find_cells
-from edgec.quant.float_run import Probe
+from edgec.quant.runs.float_run import Probe
 from tests.quant.small import Small, net, samples, sqnr
 
 SHAPE = (1, 3, 9, 11)

@@ -13,9 +13,9 @@ from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops.infer import infer_graph
 from edgec.passes import optimize
-from edgec.quant.float_run import Probe
-from edgec.quant.noise import Noise
-from edgec.quant.scores import Score
+from edgec.quant.runs.float_run import Probe
+from edgec.quant.runs.noise import Noise
+from edgec.quant.trials.scores import Score
 from tests import nets
 
 

@@ -9,8 +9,8 @@ from onnx import TensorProto, helper
 
 from edgec.ir.graph import Node
 from edgec.ops.registry import Role
-from edgec.quant.additions import LONGEST_CHAIN, MANTISSA_BITS, OPERAND_BITS, exact_additions, rounded_up
-from edgec.quant.coverage import Layer, Selection
+from edgec.quant.ranges.additions import LONGEST_CHAIN, MANTISSA_BITS, OPERAND_BITS, exact_additions, rounded_up
+from edgec.quant.scope.coverage import Layer, Selection
 
 
 def chain(length: int) -> Selection:

@@ -14,8 +14,9 @@ from edgec.integer import match
 from edgec.integer.operators import DotProduct, LayerNorm, Move, Multiplication, PairProduct, Quantize, Requantize, Softmax, Table
 from edgec.ir.graph import Graph
 from edgec.passes import optimize
-from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.attention import (
+from edgec.quant import QuantizeOptions, is_quantized, quantize
+from edgec.quant.channels.features import choose_features, feature_counts
+from edgec.quant.floats.attention import (
     ALLOWED,
     attention,
     choose_attention,
@@ -24,11 +25,10 @@ from edgec.quant.attention import (
     normalizations,
     standardizations,
 )
-from edgec.quant.coverage import select
-from edgec.quant.features import choose_features, feature_counts
-from edgec.quant.network import NO_INTEGERS, is_quantized
-from edgec.quant.scores import Score
-from edgec.quant.statistics import Extent
+from edgec.quant.network import NO_INTEGERS
+from edgec.quant.runs.statistics import Extent
+from edgec.quant.scope.coverage import select
+from edgec.quant.trials.scores import Score
 from tests.attention import vit
 from tests.nets import Net
 from tests.quant.small import score_of
@@ -105,7 +105,7 @@ def samples(shape: tuple[int, ...], scale: float = 1.0) -> list[dict[str, np.nda
 
 
 def test_a_transformer_in_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgec.quant.attention.ALLOWED", 6.0)
+    monkeypatch.setattr("edgec.quant.floats.attention.ALLOWED", 6.0)
     data = samples((1, 3, 20, 25))
     found = quantize(network(), lambda: data, QuantizeOptions(effort="fast"))
     operators = [type(operator) for operator in match(found.graph).operators]
@@ -137,7 +137,7 @@ def test_what_8_bits_cannot_hold_stays_in_float() -> None:
 
 
 def test_a_network_without_integers_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgec.quant.attention.ALLOWED", 0.0)
+    monkeypatch.setattr("edgec.quant.floats.attention.ALLOWED", 0.0)
     net = Net("similarity", 3, (1, 16, 8))
     graph = from_proto(net.model(net.node("MatMul", ["x", net.node("Transpose", ["x"], perm=[0, 2, 1])]))).graph
     optimize(graph)
@@ -218,7 +218,7 @@ def test_so_are_those_of_signals_before_a_convolution() -> None:
 
 
 def test_features_of_one_width_are_standardized_in_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgec.quant.attention.ALLOWED", 20.0)
+    monkeypatch.setattr("edgec.quant.floats.attention.ALLOWED", 20.0)
     found = quantize(standardized("Sub", "Mul"), lambda: samples((1, 6)), QuantizeOptions(effort="fast"))
     assert not found.calibration["exclude"]
 

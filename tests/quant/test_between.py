@@ -9,11 +9,11 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
-from edgec.quant.between import DEARER, LEAST, SETS, Between, choose_between, named
-from edgec.quant.coverage import select
-from edgec.quant.durations import Durations
+from edgec.quant.floats.between import DEARER, LEAST, SETS, Between, choose_between, named
+from edgec.quant.floats.durations import Durations
+from edgec.quant.floats.ranking import Names
 from edgec.quant.network import BETWEEN
-from edgec.quant.ranking import Names
+from edgec.quant.scope.coverage import select
 from tests.quant.small import Small, content, samples, score_of, sqnr
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from edgec.base.errors import EdgecError, UsageError
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.calibration import fingerprint, packed
+from edgec.quant.decisions.calibration import fingerprint, packed
 from tests.quant.small import Small, content, net, samples
 
 VALUES: list[Any] = [

@@ -9,10 +9,10 @@ from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.calibration import packed
-from edgec.quant.centre import apply_centres, centred_convolutions, choose_centres, linear_values, middles_of
-from edgec.quant.equalize import Evenness, choose_factors
-from edgec.quant.float_run import Probe
+from edgec.quant.channels.centre import apply_centres, centred_convolutions, choose_centres, linear_values, middles_of
+from edgec.quant.channels.equalize import Evenness, choose_factors
+from edgec.quant.decisions.calibration import packed
+from edgec.quant.runs.float_run import Probe
 from tests.quant.small import Small, content, net, samples, sqnr
 
 

@@ -14,8 +14,8 @@ from edgec.ir.types import DType, TensorType
 from edgec.lower.whole_product import largest
 from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.features import find_features
-from edgec.quant.trial import judged
+from edgec.quant.channels.features import find_features
+from edgec.quant.trials.trial import judged
 from tests.counting import calls
 from tests.lower.test_chains import CHAINS, chain, two
 from tests.quant.small import Small

@@ -9,11 +9,11 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import quantize
-from edgec.quant.calibration import Calibration
-from edgec.quant.cost import RATES, USUAL, Costs, Times, timed
-from edgec.quant.coverage import select
-from edgec.quant.forecast import Forecast
-from edgec.quant.twins import Twins
+from edgec.quant.decisions.calibration import Calibration
+from edgec.quant.decisions.twins import Twins
+from edgec.quant.floats.forecast import Forecast
+from edgec.quant.scope.cost import RATES, USUAL, Costs, Times, timed
+from edgec.quant.scope.coverage import select
 from edgec.records.diagnosis import Diagnosis
 from edgec.targets import load_target
 from tests.quant.small import samples

@@ -16,7 +16,7 @@ from edgec.integer import match
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.coverage import select
+from edgec.quant.scope.coverage import select
 from tests.quant.small import Small, net, samples, sqnr
 
 PLAIN = QuantizeOptions(equalize=False)

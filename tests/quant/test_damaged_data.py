@@ -15,9 +15,9 @@ from PIL import Image
 from edgec.base.errors import EdgecError, UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType, TensorType
-from edgec.quant.array_files import MOST_BYTES, read_array_file, read_picture
-from edgec.quant.data import open_samples
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.array_files import MOST_BYTES, read_array_file, read_picture
+from edgec.quant.given.data import open_samples
+from edgec.quant.given.preprocess import Preprocess
 
 ONE = Graph("g", ["image"], [], [], {}, {"image": TensorType(DType.FLOAT32, (1, 1, 8, 8))})
 GRAY = Preprocess(resize="stretch", color="gray")

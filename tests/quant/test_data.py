@@ -13,8 +13,8 @@ from PIL import Image
 from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType, TensorType
-from edgec.quant.data import open_samples
-from edgec.quant.preprocess import Preprocess
+from edgec.quant.given.data import open_samples
+from edgec.quant.given.preprocess import Preprocess
 
 PICTURES = Preprocess(scale=1 / 255)
 

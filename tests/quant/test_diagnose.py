@@ -16,8 +16,8 @@ from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.passes import optimize
 from edgec.quant import Goal, QuantizeOptions, Samples, quantize
-from edgec.quant.advice import advise
-from edgec.quant.diagnose import diagnose
+from edgec.quant.findings.advice import advise
+from edgec.quant.findings.diagnose import diagnose
 from edgec.records.diagnosis import BEST, Diagnosis
 from tests.quant.small import Small, net, samples
 from tests.quant.test_exact_rewrites import split_net

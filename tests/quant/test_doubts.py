@@ -12,9 +12,9 @@ from edgec.frontend import load_model
 from edgec.ir.graph import Graph
 from edgec.passes import optimize
 from edgec.quant import Sample, quantize
-from edgec.quant.options import Samples
-from edgec.quant.preparations import bits, doubt_preparation, scale_of
-from edgec.quant.repeats import Watched
+from edgec.quant.findings.preparations import bits, doubt_preparation, scale_of
+from edgec.quant.given.options import Samples
+from edgec.quant.given.repeats import Watched
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 

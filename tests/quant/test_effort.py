@@ -15,21 +15,21 @@ from edgec.base.errors import UsageError
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.apply import apply
-from edgec.quant.calibration import Calibration
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.echoes import Echoes, narrowed, part_of_way
-from edgec.quant.final import luckiest
-from edgec.quant.fitted import Fitted
-from edgec.quant.float_run import Probe
-from edgec.quant.levers import LEVERS, Folds, Lever, Make, better, pull_levers, with_levers
-from edgec.quant.listen import Crowd, rest_of
-from edgec.quant.options import EFFORTS, Progress, Sample, Samples
-from edgec.quant.parameters import parameters_of
-from edgec.quant.settle import mean, middle_mean, settle
-from edgec.quant.steps import CHEAP, STEPS, StepReport
-from edgec.quant.trial import Trial, Tried, judged
-from edgec.quant.walk import Walk
+from edgec.quant.decisions.apply import apply
+from edgec.quant.decisions.calibration import Calibration
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.fits.final import luckiest
+from edgec.quant.fits.fitted import Fitted
+from edgec.quant.given.options import EFFORTS, Progress, Sample, Samples
+from edgec.quant.ranges.parameters import parameters_of
+from edgec.quant.runs.float_run import Probe
+from edgec.quant.runs.walk import Walk
+from edgec.quant.search.echoes import Echoes, narrowed, part_of_way
+from edgec.quant.search.levers import LEVERS, Folds, Lever, Make, better, pull_levers, with_levers
+from edgec.quant.search.listen import Crowd, rest_of
+from edgec.quant.search.settle import mean, middle_mean, settle
+from edgec.quant.trials.steps import CHEAP, STEPS, StepReport
+from edgec.quant.trials.trial import Trial, Tried, judged
 from tests.quant.small import Small, net, samples, score_of, sqnr
 
 NAMES = {lever.name for lever in LEVERS}
@@ -317,7 +317,7 @@ def test_samples_enough_judge_what_high_effort_adds_to_the_usual_answer(monkeypa
         judges.extend(len(trial(fitted.calibration).error) for fitted, trial in folds)
         return [last.calibration], []
 
-    monkeypatch.setattr(sys.modules["edgec.quant.decide"], "with_levers", nothing)
+    monkeypatch.setattr(sys.modules["edgec.quant.search.decide"], "with_levers", nothing)
     graph, _ = thin()
     normal, high = (quantize(graph, samples(graph, count), EFFORT[effort]).calibration for effort in ("normal", "high"))
     assert sum(judges) == count and high == normal | {"effort": "high"}

@@ -11,9 +11,9 @@ from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.coverage import select
-from edgec.quant.options import Sample
-from edgec.quant.trial import judged
+from edgec.quant.given.options import Sample
+from edgec.quant.scope.coverage import select
+from edgec.quant.trials.trial import judged
 from tests.quant.small import Small, samples, sqnr
 
 PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False, shape_sums=False)

@@ -12,13 +12,13 @@ from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.oracle import Evaluator
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.calibration import packed
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.coverage import select
-from edgec.quant.equalize import Evenness, apply_factors, choose_factors, store_equalized
-from edgec.quant.float_run import Probe
-from edgec.quant.patches import grouped_rows, patches, spread, ungrouped
-from edgec.quant.split import apply_splits, find_chain, group_channels
+from edgec.quant.channels.equalize import Evenness, apply_factors, choose_factors, store_equalized
+from edgec.quant.channels.split import apply_splits, find_chain, group_channels
+from edgec.quant.decisions.calibration import packed
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.runs.float_run import Probe
+from edgec.quant.scope.coverage import select
+from edgec.quant.scope.patches import grouped_rows, patches, spread, ungrouped
 from tests.quant.small import Small, net, samples, sqnr
 
 FULL = Evenness(1.0, 1.0)

@@ -12,17 +12,17 @@ from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
-from edgec.quant.apply import apply
-from edgec.quant.calibration import packed
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.coverage import select
-from edgec.quant.dearer import LEAST
-from edgec.quant.features import NARROWEST, STRENGTH, choose_features, even_features, feature_counts, find_features
-from edgec.quant.fit import Fit
-from edgec.quant.float_run import Probe
-from edgec.quant.statistics import joined, measure_extents
-from edgec.quant.steps import FEATURES, PLAIN, RISK
-from edgec.quant.without import without
+from edgec.quant.channels.features import NARROWEST, STRENGTH, choose_features, even_features, feature_counts, find_features
+from edgec.quant.decisions.apply import apply
+from edgec.quant.decisions.calibration import packed
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.decisions.without import without
+from edgec.quant.fits.dearer import LEAST
+from edgec.quant.fits.fit import Fit
+from edgec.quant.runs.float_run import Probe
+from edgec.quant.runs.statistics import joined, measure_extents
+from edgec.quant.scope.coverage import select
+from edgec.quant.trials.steps import FEATURES, PLAIN, RISK
 from tests.quant.small import Small, content, samples, sqnr
 
 SIZES = (10.0 ** np.linspace(-1.5, 1.5, 24)).astype(np.float32)

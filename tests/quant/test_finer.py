@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.finer import moved, round_finely
-from edgec.quant.fitted import Fitted
-from edgec.quant.layers import gather_moments, rebuild
-from edgec.quant.patches import matrix_rows
-from edgec.quant.rounding import damped
-from edgec.quant.twins import stored_twin
+from edgec.quant.codes.rounding import damped
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.decisions.layers import gather_moments, rebuild
+from edgec.quant.decisions.twins import stored_twin
+from edgec.quant.fits.fitted import Fitted
+from edgec.quant.scope.patches import matrix_rows
+from edgec.quant.search.finer import moved, round_finely
 from tests.quant.small import Small, samples
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-import edgec.quant.float_run as run
-from edgec.quant.float_run import Probe
+import edgec.quant.runs.float_run as run
+from edgec.quant.runs.float_run import Probe
 from tests.quant.small import Small, content, net, samples
 
 

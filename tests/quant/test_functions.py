@@ -18,11 +18,11 @@ from edgec.lower.tables import table
 from edgec.oracle import Evaluator
 from edgec.program.functions import FUNCTIONS
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.apply import apply
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.coverage import select
-from edgec.quant.shaped import shapeable, with_functions
-from edgec.quant.steps import MORE, SHAPE
+from edgec.quant.decisions.apply import apply
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.fits.shaped import shapeable, with_functions
+from edgec.quant.scope.coverage import select
+from edgec.quant.trials.steps import MORE, SHAPE
 from tests.quant.small import Small, samples, sqnr
 
 PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)

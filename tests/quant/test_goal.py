@@ -15,13 +15,13 @@ from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.passes import optimize
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
-from edgec.quant.calibration import Calibration
-from edgec.quant.coverage import select
-from edgec.quant.diagnose import diagnose
-from edgec.quant.float_run import Probe
-from edgec.quant.forecast import Forecast
-from edgec.quant.reach import first
-from edgec.quant.twins import Twins
+from edgec.quant.decisions.calibration import Calibration
+from edgec.quant.decisions.twins import Twins
+from edgec.quant.findings.diagnose import diagnose
+from edgec.quant.floats.forecast import Forecast
+from edgec.quant.floats.reach import first
+from edgec.quant.runs.float_run import Probe
+from edgec.quant.scope.coverage import select
 from edgec.records.diagnosis import Diagnosis
 from tests.attention import vit
 from tests.nets import MODELS

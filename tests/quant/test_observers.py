@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from edgec.quant import quantize
-from edgec.quant.observers import BINS, CHOOSE, Histogram, merged, quantization_error
-from edgec.quant.options import QuantizeOptions
-from edgec.quant.parameters import SMALLEST_SCALE, Parameters, parameters_of
+from edgec.quant.given.options import QuantizeOptions
+from edgec.quant.ranges.observers import BINS, CHOOSE, Histogram, merged, quantization_error
+from edgec.quant.ranges.parameters import SMALLEST_SCALE, Parameters, parameters_of
 from tests.quant.small import Small, samples, sqnr
 
 OPTIONS = QuantizeOptions(percentile=99.0)

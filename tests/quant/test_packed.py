@@ -9,8 +9,8 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import quantize
-from edgec.quant.coverage import select
-from edgec.quant.options import Sample
+from edgec.quant.given.options import Sample
+from edgec.quant.scope.coverage import select
 from tests.quant.small import Small
 
 

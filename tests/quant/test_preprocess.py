@@ -11,8 +11,8 @@ from edgec.ir.graph import Graph
 from edgec.ir.types import DType, TensorType
 from edgec.ir.verify import verify
 from edgec.quant import quantize
-from edgec.quant.float_run import Probe
-from edgec.quant.preprocess import Preprocess, fuse
+from edgec.quant.given.preprocess import Preprocess, fuse
+from edgec.quant.runs.float_run import Probe
 from tests.quant.small import Small
 
 

@@ -13,10 +13,10 @@ from edgec.base.budget import Budget, BudgetError, spending
 from edgec.base.errors import UsageError
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant import float_run as run
-from edgec.quant.noise import Noise
-from edgec.quant.options import OBSERVERS
-from edgec.quant.weights import peak_scales, weight_scales
+from edgec.quant.codes.weights import peak_scales, weight_scales
+from edgec.quant.given.options import OBSERVERS
+from edgec.quant.runs import float_run as run
+from edgec.quant.runs.noise import Noise
 from tests.quant.small import Small, content, net, samples, sqnr
 
 PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)

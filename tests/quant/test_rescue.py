@@ -12,14 +12,14 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
-from edgec.quant.apply import apply
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.diagnose import examine
-from edgec.quant.forecast import Forecast
-from edgec.quant.goal import Accuracy, Kept
-from edgec.quant.ranking import Names
-from edgec.quant.rescue import DEARER, MOST, WORTH, Rescue, grown
-from edgec.quant.twins import twins_of
+from edgec.quant.decisions.apply import apply
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.decisions.twins import twins_of
+from edgec.quant.findings.diagnose import examine
+from edgec.quant.floats.forecast import Forecast
+from edgec.quant.floats.ranking import Names
+from edgec.quant.floats.rescue import DEARER, MOST, WORTH, Rescue, grown
+from edgec.quant.given.goal import Accuracy, Kept
 from edgec.records.diagnosis import LOW_SQNR
 from tests.quant.small import Small, content, net, samples, sqnr
 from tests.quant.test_goal import chain

@@ -11,11 +11,11 @@ from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.attention import normalizations
-from edgec.quant.coverage import select
-from edgec.quant.diagnose import diagnose
-from edgec.quant.residual import residual_values
-from edgec.quant.squares import WHY
+from edgec.quant.findings.diagnose import diagnose
+from edgec.quant.floats.attention import normalizations
+from edgec.quant.scope.coverage import select
+from edgec.quant.scope.residual import residual_values
+from edgec.quant.scope.squares import WHY
 from tests import nets
 from tests.quant.small import Small, net, samples, sqnr
 

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from edgec.quant.rounding import Moments, damped, least_squares_rounding, nearest_planes
+from edgec.quant.codes.rounding import Moments, damped, least_squares_rounding, nearest_planes
 
 
 def layer(terms: int, positions: int, spread: float, mean: float) -> tuple[np.ndarray, np.ndarray, Moments, np.ndarray]:

@@ -10,16 +10,16 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.calibration import Calibration
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.echoes import narrowed
-from edgec.quant.fitted import Fitted
-from edgec.quant.levers import Lever, Make, better, with_levers
-from edgec.quant.listen import Crowd, Few
-from edgec.quant.options import Progress, Sample
-from edgec.quant.scores import scored
-from edgec.quant.shaken import MOST, moved, shaken, shaken_trial, times_of
-from edgec.quant.trial import Trial
+from edgec.quant.decisions.calibration import Calibration
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.fits.fitted import Fitted
+from edgec.quant.given.options import Progress, Sample
+from edgec.quant.search.echoes import narrowed
+from edgec.quant.search.levers import Lever, Make, better, with_levers
+from edgec.quant.search.listen import Crowd, Few
+from edgec.quant.trials.scores import scored
+from edgec.quant.trials.shaken import MOST, moved, shaken, shaken_trial, times_of
+from edgec.quant.trials.trial import Trial
 from tests.quant.small import Small, samples, score_of
 
 

@@ -10,14 +10,14 @@ import numpy as np
 from edgec.ir.graph import Graph
 from edgec.ops.registry import Role
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.coverage import select
-from edgec.quant.finer import round_finely
-from edgec.quant.fitted import Fitted
-from edgec.quant.layers import rebuild
-from edgec.quant.rounding import Moments, damped, damped_rows
-from edgec.quant.sharers import sharers_of, together
-from edgec.quant.twins import stored_twin
+from edgec.quant.codes.rounding import Moments, damped, damped_rows
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.decisions.layers import rebuild
+from edgec.quant.decisions.sharers import sharers_of, together
+from edgec.quant.decisions.twins import stored_twin
+from edgec.quant.fits.fitted import Fitted
+from edgec.quant.scope.coverage import select
+from edgec.quant.search.finer import round_finely
 from tests.quant.small import Opened, Small, samples, sqnr
 
 

@@ -9,15 +9,15 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.coverage import select
-from edgec.quant.fit import Fit
-from edgec.quant.levers import CENTRED
-from edgec.quant.options import Sample
-from edgec.quant.scores import Score
-from edgec.quant.shares import FEW, JUDGES, part, shares_of, some
-from edgec.quant.statistics import joined, measure_extents
-from edgec.quant.steps import BOUNDED, CORRECT, EQUALIZE, GROUPS, MILD, OBSERVE, RISK, ROUND, SCALE, STEPS, Choice, places, search
-from edgec.quant.streams import channel_values
+from edgec.quant.channels.streams import channel_values
+from edgec.quant.fits.fit import Fit
+from edgec.quant.given.options import Sample
+from edgec.quant.runs.statistics import joined, measure_extents
+from edgec.quant.scope.coverage import select
+from edgec.quant.search.levers import CENTRED
+from edgec.quant.trials.scores import Score
+from edgec.quant.trials.shares import FEW, JUDGES, part, shares_of, some
+from edgec.quant.trials.steps import BOUNDED, CORRECT, EQUALIZE, GROUPS, MILD, OBSERVE, RISK, ROUND, SCALE, STEPS, Choice, places, search
 from tests.quant.small import Small, net, samples, score_of, sqnr
 
 PLACES = [f"place{number:02}" for number in range(2 * GROUPS)]

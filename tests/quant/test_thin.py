@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from edgec.quant import QuantizeOptions, quantize, thin
-from edgec.quant.float_run import Probe
-from edgec.quant.options import Sample
+from edgec.quant import QuantizeOptions, quantize
+from edgec.quant.given.options import Sample
+from edgec.quant.runs import thin
+from edgec.quant.runs.float_run import Probe
 from tests.quant.small import net, samples
 
 COUNT = 40

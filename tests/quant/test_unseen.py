@@ -9,8 +9,8 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.options import Sample
-from edgec.quant.statistics import Extent
+from edgec.quant.given.options import Sample
+from edgec.quant.runs.statistics import Extent
 from tests.quant.small import Small, sqnr
 
 PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)

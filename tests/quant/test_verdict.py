@@ -10,17 +10,17 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.coverage import select
-from edgec.quant.final import least_harmful
-from edgec.quant.fit import Fit
-from edgec.quant.fitted import Fitted
-from edgec.quant.known import measured
-from edgec.quant.options import Sample
-from edgec.quant.scores import Score, certainty
-from edgec.quant.statistics import joined
-from edgec.quant.steps import CORRECT, OBSERVE, PLAIN, ROUND, Choice
-from edgec.quant.trial import Trial
-from edgec.quant.verdict import EVEN, PLAINLY, SURE, stands, verdict
+from edgec.quant.fits.final import least_harmful
+from edgec.quant.fits.fit import Fit
+from edgec.quant.fits.fitted import Fitted
+from edgec.quant.fits.known import measured
+from edgec.quant.given.options import Sample
+from edgec.quant.runs.statistics import joined
+from edgec.quant.scope.coverage import select
+from edgec.quant.trials.scores import Score, certainty
+from edgec.quant.trials.steps import CORRECT, OBSERVE, PLAIN, ROUND, Choice
+from edgec.quant.trials.trial import Trial
+from edgec.quant.trials.verdict import EVEN, PLAINLY, SURE, stands, verdict
 from tests.quant.small import Small, net, samples, score_of, sqnr
 
 COUNT = 32

@@ -17,9 +17,9 @@ from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.passes import optimize
 from edgec.pipeline.models import read_model
-from edgec.quant.matrix_codes import code_matrix, searched
-from edgec.quant.options import Samples
-from edgec.quant.weight_only import code_weights
+from edgec.quant.codes.matrix_codes import code_matrix, searched
+from edgec.quant.codes.weight_only import code_weights
+from edgec.quant.given.options import Samples
 from edgec.settings.config import configure
 from tests.contract.examiner import WHOLE
 from tests.passes.compare import run

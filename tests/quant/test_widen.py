@@ -12,15 +12,15 @@ from edgec.integer.operators import WideDotProduct
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.apply import apply
-from edgec.quant.calibration_file import read_calibration
-from edgec.quant.diagnose import diagnose, examine
-from edgec.quant.forecast import Forecast
-from edgec.quant.goal import Accuracy, Goal
-from edgec.quant.ranking import Names
-from edgec.quant.shaped import with_functions
-from edgec.quant.twins import twins_of
-from edgec.quant.widen import most, widened
+from edgec.quant.decisions.apply import apply
+from edgec.quant.decisions.calibration_file import read_calibration
+from edgec.quant.decisions.twins import twins_of
+from edgec.quant.findings.diagnose import diagnose, examine
+from edgec.quant.fits.shaped import with_functions
+from edgec.quant.floats.forecast import Forecast
+from edgec.quant.floats.ranking import Names
+from edgec.quant.floats.widen import most, widened
+from edgec.quant.given.goal import Accuracy, Goal
 from tests.lower.test_int8 import TARGETS, check
 from tests.quant.small import Small, content, samples, sqnr
 from tests.quant.test_goal import PLAIN, chain

@@ -12,8 +12,8 @@ import pytest
 
 import edgec
 from edgec.package import Package
-from edgec.quant.options import OBSERVERS
-from edgec.quant.steps import CHEAP
+from edgec.quant.given.options import OBSERVERS
+from edgec.quant.trials.steps import CHEAP
 from tests.calling import QUICK, Program, names_in
 from tests.nets import MODELS
 

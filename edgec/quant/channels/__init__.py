@@ -1,0 +1,1 @@
+"""Channels and features of values, and what evens them."""

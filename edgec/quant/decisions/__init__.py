@@ -1,0 +1,1 @@
+"""A calibration's decisions: as data, as a file, and carried out on a graph."""

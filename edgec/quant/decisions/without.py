@@ -1,0 +1,30 @@
+"""A calibration with fewer integers, of which nothing is decided anew."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from glob import escape
+
+from edgec.ir.graph import Graph
+from edgec.quant.channels.features import even_features, select_even
+from edgec.quant.channels.split import apply_splits
+from edgec.quant.decisions.calibration import Calibration
+
+
+def without(graph: Graph, calibration: Calibration, nodes: Collection[str], wide: Collection[str] = ()) -> Calibration:
+    """The calibration with these nodes in float as well, and `wide` ones that read 16 bits; nothing is decided anew."""
+    exclude = (*calibration.exclude, *map(escape, nodes))
+    divided = graph.copy()
+    apply_splits(divided, calibration.splits)
+    even_features(divided, calibration.factors, whole=False)
+    selection = select_even(divided, calibration.factors, exclude, calibration.codes_out, calibration.shaped)
+    outputs = [layer.node.outputs[0] for layer in selection.matrices]
+    read = {layer.operands[0] for layer in selection.layers if layer.node.name in wide}
+    return replace(
+        calibration,
+        exclude=exclude,
+        wide=tuple(value for value in selection.values if value in read),
+        parameters={value: calibration.parameters[value] for value in selection.values},
+        weights={output: calibration.weights[output] for output in outputs},
+    )

@@ -1,0 +1,1 @@
+"""What the user gives: options, goals and samples."""

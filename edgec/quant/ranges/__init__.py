@@ -1,0 +1,1 @@
+"""From the values that samples had to ranges, scales and zero points."""

@@ -1,0 +1,1 @@
+"""Runs of the float graph, and what they say."""

@@ -1,0 +1,1 @@
+"""The search for the steps that help, and what effort adds."""

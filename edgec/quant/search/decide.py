@@ -1,0 +1,149 @@
+"""From samples to decisions: what the samples say, and the search for the steps that help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from glob import escape
+from itertools import chain
+
+from edgec.ir.graph import Graph
+from edgec.quant.decisions.calibration import Calibration
+from edgec.quant.decisions.without import without
+from edgec.quant.fits.final import SEEN, Fitter, least_harmful, luckiest
+from edgec.quant.fits.fit import Fit
+from edgec.quant.fits.fitted import Fitted, Start
+from edgec.quant.fits.folds import Folds, scores_of
+from edgec.quant.fits.known import measured
+from edgec.quant.floats.attention import attention, choose_floats, normalizations, standardizations
+from edgec.quant.floats.between import Between, choose_between
+from edgec.quant.floats.durations import Durations
+from edgec.quant.given.options import QuantizeOptions, Samples
+from edgec.quant.runs.statistics import SHARES, joined
+from edgec.quant.runs.thin import turns_paid
+from edgec.quant.scope.coverage import Selection, excluded_nodes, select
+from edgec.quant.search.evening import evened_choices
+from edgec.quant.search.levers import LEVERS, usual_levers, with_levers
+from edgec.quant.trials.scores import Score
+from edgec.quant.trials.shares import JUDGES, TURNS, Pairs, part, shares_of, some
+from edgec.quant.trials.steps import PLAIN, Choice, StepReport, places, search
+from edgec.quant.trials.trial import Trial
+from edgec.quant.trials.verdict import PLAINLY, SURE, stands, verdict
+
+ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The calibration, what each step was worth, and remarks; and `judges` samples that it is to be judged on.
+
+    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them. attention: its nodes in float;
+    between: what is so besides.
+    """
+
+    calibration: Calibration
+    steps: list[StepReport]
+    notes: tuple[str, ...]
+    held: Samples
+    judges: int
+    apart: bool
+    attention: frozenset[str]
+    between: Between
+
+
+def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:
+    """Decide everything that `apply_calibration` needs."""
+    wholly, inner, norms, heads = options, attention(selection), normalizations(selection), standardizations(graph, selection)
+    layers = [*inner, *norms, *heads]
+    options = with_floats(options, [layer.node.name for layer in layers])
+    known = measured(graph, selection, samples, options)
+    samples, extents, count = known.samples, known.extents, sum(known.counts)
+
+    def fit(shares: Collection[int], options: QuantizeOptions) -> Fit:
+        fitted = {value: extent.between(known.ends[value]) for value, extent in joined([extents[share] for share in shares]).items()}
+        return Fit(graph, fitted, part(samples, shares), known.number(shares), options)
+
+    def trial(shares: Collection[int], most: int = JUDGES) -> Trial:
+        return Trial(graph, some(part(samples, shares), known.number(shares), most), min(known.number(shares), most), options.progress)
+
+    def folds(pairs: Pairs, options: QuantizeOptions) -> Folds:
+        return Folds([(fit(fitted, options), trial(held)) for fitted, held in pairs], options.progress)
+
+    def turns(choices: Sequence[Choice]) -> list[Score]:
+        """Of all samples: each share judges what was fitted to the others."""
+        paid = TURNS[: turns_paid(graph, count, len(TURNS), options)]
+        return scores_of(choices, chain([judged], (folds([pair], options) for pair in paid)))
+
+    judged = folds(shares_of(count), options)
+    judged, between, choice, steps = searched(graph, judged, options, partial(folds, shares_of(count)))
+    wholly, options = with_floats(wholly, between.nodes), with_floats(options, between.nodes)
+    choice = judged.first.effective(choice)
+    once = judged.beside(choice)  # by the samples that judged so far
+    held = shares_of(count)[0][1]
+    apart = len(judged) == 1 and known.number(held) >= ALONE
+    more = len(judged) == 1 and count > 1  # samples could judge
+    certain = not any(choice.values()) or (more and stands(choice, once, SURE if apart else PLAINLY))
+    if not certain:
+        choice = verdict(choice, turns if more else once)
+    steps = [replace(report, taken=len(places(choice, report.step))) for report in steps]
+    kept = frozenset(layer.node.name for layer in layers)
+    if layers:
+        whole = folds(shares_of(count), wholly)
+        kept = choose_floats(graph, inner, norms, heads, judged.score(choice), partial(whole.score, choice))
+        judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
+    high, few = options.effort == "high", len(judged) > 1 or (more and not apart)
+    every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged
+    evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
+    floats, whole_fit = sorted(kept) if options is wholly else (), partial(fit, range(SHARES), options)
+    fitted, plain = (fitter(graph, one, others, floats) for one, others in ((choice, evened), (PLAIN, ())))
+    # a quarter of few samples would take luck for a gain
+    before, levers = usual_levers(graph, options) if apart else (), LEVERS if high else ()
+    turned = (folds([pair], options) for pair in TURNS if more and (high or not apart))
+    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if levers or before else []
+    usual = least_harmful(fitted, plain, whole_fit, judged.fits, trial(range(SHARES))) if every else fitted(judged.first)
+    of_all = (lambda: usual if every else fitted(whole_fit())) if few or (levers and more) else None
+    ends, more_steps = with_levers(graph, apiece, usual, of_all, options, before, levers)
+    final = luckiest(ends, trial(range(SHARES), SEEN)) if len(ends) > 1 else ends[0]
+    held, apart = (held, True) if apart and not levers else (range(SHARES), False)
+    return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), known.number(held), apart, kept, between)
+
+
+def with_floats(options: QuantizeOptions, nodes: Iterable[str]) -> QuantizeOptions:
+    """The same with these nodes in float."""
+    names = tuple(map(escape, nodes))
+    return replace(options, exclude=(*options.exclude, *names)) if names else options
+
+
+def searched(
+    graph: Graph, judged: Folds, options: QuantizeOptions, folds: Callable[[QuantizeOptions], Folds]
+) -> tuple[Folds, Between, Choice, list[StepReport]]:
+    """What is chosen of the steps, and what judged it; of a network with some layers between products in float, where that pays."""
+    between = in_between(graph, options, judged)
+    choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
+    if between.nodes:
+        options = with_floats(options, between.nodes)
+        other = folds(options)
+        chosen, reports = search(other.candidates, other.score, options, other.first.due)
+        between = between.judged(judged.score(choice), other.score(chosen))
+        if between.nodes:
+            return other, between, chosen, reports
+    return judged, between, choice, steps
+
+
+def in_between(graph: Graph, options: QuantizeOptions, judged: Folds) -> Between:
+    """What may stay in float between products, where nothing is asked that decides it."""
+    if options.goal is not None or not options.rescue or options.effort == "fast":
+        return Between()
+    layers = select(graph, options.exclude, codes_out=options.codes_out).layers
+    durations = Durations(graph, layers, excluded_nodes(graph, options.exclude), codes_out=options.codes_out)
+    return choose_between(durations, partial(judged.score, PLAIN))
+
+
+def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Fitter:
+    """Makes of a fit what follows from `choice`, with these nodes in float besides. evened: what else may be chosen, see Start."""
+
+    def finish(found: Calibration) -> Calibration:
+        return without(graph, found, floats) if floats else found
+
+    return lambda fit: Fitted(finish(fit.calibration(choice)), fit.samples, fit.count, Start(fit.anew().anew, choice, evened, finish))
