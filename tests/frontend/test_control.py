@@ -133,6 +133,29 @@ def test_more_than_a_few_turns_stay_a_loop_that_reads_what_is_computed_once() ->
     assert [name for name, array in loop.body.constants.items() if array.tolist() == list(range(0, 24, 2))]  # the counter in all turns
 
 
+def test_what_a_loop_only_hands_through_is_no_state_of_it() -> None:
+    """Weights, as Keras' exporters have them: no table of all turns; and what is computed is read around the loop."""
+    graph = read("""(float[3] x, float[3] z, bool go) => (float[3] y, float[3,3] w_end, float[3] e_end, float[N,3] rows) {
+      often = Constant<value = int64 {20}>()  w = Constant<value = float[3,3] {1, 2, 3, 4, 5, 6, 7, 8, 9}>()  e = Exp(z)
+      w_end, e_end, y, rows = Loop(often, go, w, e, x) <body = b (int64 i, bool c, float[3,3] v, float[3] f, float[3] s)
+        => (bool d, float[3,3] v2, float[3] f2, float[3] t, float[3] row) {
+          d = Identity(c)  v2 = Identity(v)  f2 = Identity(f)  p = MatMul(s, v)  t = Add(p, f)  row = Mul(s, f) }>
+    }""").graph
+    (loop,) = loops_in(graph)
+    assert (loop.firsts, [graph.producer(name, "Exp") is not None for name in loop.around]) == (["x"], [True])
+    assert [array.shape for array in loop.body.constants.values() if array.ndim > 1] == [(3, 3)]
+    assert graph.producer("w_end", "Loop") is None and graph.producer("e_end", "Loop") is None
+
+
+def test_a_loop_that_only_hands_through_is_none() -> None:
+    graph = read("""(float[3] x, bool go) => (float[3] y) {
+      often = Constant<value = int64 {50}>()
+      n = Loop(often, go, x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) { d = Identity(c)  t = Identity(s) }>
+      y = Exp(n)
+    }""").graph
+    assert ops(graph) == ["Identity", "Exp"]
+
+
 @pytest.mark.parametrize(
     ("turns", "start", "on", "found"),
     [

@@ -66,6 +66,10 @@ class Inner:
         table = self.const(self.d.array(like[0], (count, *like[1])))
         return self.op("Gather", table, turn, like=like, axis=0)
 
+    def state(self, name: str) -> str:
+        """What a state becomes in a turn: now and then it is only handed through, as exporters do with weights."""
+        return name if self.d.chance(0.2) else self.value(self.kinds[name])
+
     def graph(self, inputs: Sequence[str], outputs: Sequence[str]) -> onnx.GraphProto:
         return helper.make_graph(
             self.nodes, f"{self.prefix}body", [self.info(name) for name in inputs], [self.info(name) for name in outputs]
@@ -81,8 +85,8 @@ def turns(d: Draft) -> int:
     return d.pick(d.number(1, 4), d.number(8, 12))
 
 
-def values(d: Draft, count: int) -> list[str]:
-    return [d.data(KINDS, 0, 3, constant=0.0) for _ in range(count)]
+def values(d: Draft, count: int, constant: float = 0.0) -> list[str]:
+    return [d.data(KINDS, 0, 3, constant=constant) for _ in range(count)]
 
 
 def flag(d: Draft) -> str:
@@ -103,7 +107,7 @@ def branch(d: Draft, op: str) -> None:
 
 def loop(d: Draft, op: str) -> None:
     """A number of turns that is known, perhaps by a counter; with a condition that is computed, at first or later, only states come out."""
-    states, decided, counted, count = values(d, d.number(1, 3)), d.chance(0.6), d.chance(0.3), turns(d)
+    states, decided, counted, count = values(d, d.number(1, 3), 0.2), d.chance(0.6), d.chance(0.3), turns(d)
     states += [d.const(np.array(d.number(-1, 1)))] if counted else []
     inner = Inner(d, {name: d.kind(name) for name in values(d, d.number(0, 2))})
     inputs = [f"{inner.prefix}turn", f"{inner.prefix}go", *(f"{inner.prefix}s{place}" for place in range(len(states)))]
@@ -111,7 +115,7 @@ def loop(d: Draft, op: str) -> None:
     inner.kinds |= dict(zip(inputs, [(INDEX, ()), bool_kind, *map(d.kind, states)], strict=True))
     if d.chance(0.5):
         inner.row(inputs[0], count, d.kind(states[0]))
-    made = [inner.value(inner.kinds[name]) for name in inputs[2 : len(inputs) - counted]]
+    made = [inner.state(name) for name in inputs[2 : len(inputs) - counted]]
     begins = decided and d.chance(0.8)
     rows = [inner.value(inner.kinds[name]) for name in inputs[2:] if begins and d.chance(0.5)]
     if counted:
@@ -148,12 +152,12 @@ def scan(d: Draft, op: str) -> None:
     x = d.data(KINDS, 1, 3) if d.chance(0.4) else d.data(KINDS, 1, 3, is_long, lambda: long_shape(d), 0.0)
     count, axis = d.number(1, 2), d.number(0, d.rank(x) - 1)
     axis = d.shape(x).index(max(d.shape(x))) if d.chance(0.6) else axis
-    columns, states = [x] * count, values(d, d.number(0, 2))
+    columns, states = [x] * count, values(d, d.number(0, 2), 0.2)
     inner = Inner(d, {name: d.kind(name) for name in values(d, d.number(0, 1))})
     inputs = [f"{inner.prefix}{place}in" for place in range(len(states) + count)]
     part = (d.dtype(x), tuple(extent for place, extent in enumerate(d.shape(x)) if place != axis))
     inner.kinds |= dict(zip(inputs, [*map(d.kind, states), *[part] * count], strict=True))
-    made = [inner.value(inner.kinds[name]) for name in inputs[: len(states)]]
+    made = [inner.state(name) for name in inputs[: len(states)]]
     rows = [inner.value(inner.kinds[d.pick(*inputs)]) for _ in range(d.number(0 if states else 1, 2))]
     outputs = [inner.op("Identity", name) for name in (*made, *rows)]
     listed = {"scan_input_axes": [axis] * count, "scan_input_directions": [d.number(0, 1) for _ in range(count)]}

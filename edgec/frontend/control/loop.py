@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -64,6 +64,12 @@ class Turn:
     def graph(self) -> Graph:
         return self.b.graph
 
+    def still(self, firsts: Sequence[str]) -> dict[int, str]:
+        """The places of states that no turn changes, as weights that exporters hand through a loop; and their first values."""
+        same = {node.outputs[0]: node.inputs[0] for node in self.graph.nodes if node.op == "Identity"}
+        pairs = zip(self.states, self.next, firsts, strict=True)
+        return {place: first for place, (state, then, first) in enumerate(pairs) if state in (then, same.get(then))}
+
     def fits(self, firsts: Sequence[TensorType]) -> bool:
         """Whether every turn begins and ends with states of the same types, and makes rows of one type."""
         if any(name not in self.graph.types for name in (*self.next, *self.rows)):
@@ -93,12 +99,24 @@ def keep(
         return None  # sequences, and what is nothing
     firsts = [b.single(name) for name in states]
     turn = _translated(b, s, body, firsts, around, inputs, decides)
-    if turn is None:
+    still = turn.still(firsts) if turn is not None else {}
+    if still:
+        turn = _translated(b, s, body, firsts, [*dict.fromkeys((*around, *still.values()))], inputs, decides, still)
+    moving = [first for place, first in enumerate(firsts) if place not in still]
+    looped = _kept(b, s, turn, most, moving, condition) if turn is not None else None
+    if looped is None:
         return None
+    ends = iter(looped.ends)
+    return replace(looped, ends=[still[place] if place in still else next(ends) for place in range(len(firsts))])
+
+
+def _kept(b: Builder, s: Source, turn: Turn, most: float, firsts: Sequence[str], condition: str) -> Looped | None:
     given = {name: (b.value(first), then) for name, first, then in zip(turn.states, firsts, turn.next, strict=True)}
     ahead = foresee(turn.graph, turn.number, given, turn.goes_on, most)
     if ahead is None or ahead.turns <= FEW or ahead.turns > LONGEST:
         return None
+    if not (firsts or turn.rows):
+        return Looped([], [], False)
     if not _computes(b, turn, firsts) or not (turn.rows or len(firsts) > len(ahead.tables)):
         return None
     if condition:  # with no turn at all states are what they were at first
@@ -112,24 +130,26 @@ def _computes(b: Builder, turn: Turn, firsts: Sequence[str]) -> bool:
 
 
 def _translated(
-    b: Builder, s: Source, body: Repeatable, firsts: Sequence[str], around: Sequence[str], inputs: Inputs, decides: bool
+    b: Builder, s: Source, body: Repeatable, firsts: Sequence[str], around: Sequence[str], inputs: Inputs, decides: bool,
+    still: Mapping[int, str] | None = None,
 ) -> Turn | None:  # fmt: skip
-    inner = _inside(b, s, around)
-    number = inner.fresh(f"{s.name}/turn")
-    states = [inner.fresh(f"{s.name}/state") for _ in firsts]
-    inner.graph.types |= {number: TensorType(DType.INT64, ()), **dict(zip(states, map(b.type, firsts), strict=True))}
-    inner.kinds |= {state: b.kinds[first] for state, first in zip(states, firsts, strict=True) if first in b.kinds}
+    """still: places of states that no turn changes, and what they are: values around."""
+    still, inner = still or {}, _inside(b, s, around)
+    moving = {place: first for place, first in enumerate(firsts) if place not in still}
+    number, fresh = inner.fresh(f"{s.name}/turn"), {place: inner.fresh(f"{s.name}/state") for place in moving}
+    states = list(fresh.values())
+    inner.graph.types |= {number: TensorType(DType.INT64, ()), **{fresh[place]: b.type(first) for place, first in moving.items()}}
+    inner.kinds |= {fresh[place]: b.kinds[first] for place, first in moving.items() if first in b.kinds}
     inner.graph.inputs[:0] = [number, *states]
+    given = [still.get(place) or fresh[place] for place in range(len(firsts))]
     try:
-        found = [
-            inner.single(name) if name in inner.graph.types else name for name in body.within(inner).run(inputs(inner, number, states))
-        ]
+        found = [inner.single(name) if name in inner.graph.types else name for name in body.within(inner).run(inputs(inner, number, given))]
         goes_on = as_condition(inner, s, found[0]) if decides else ""
     except (Broken, ModelError):
         return None
     made = found[decides:]
-    turn = Turn(inner, number, states, made[: len(states)], made[len(states) :], goes_on)
-    return turn if turn.fits(list(map(b.type, firsts))) else None
+    turn = Turn(inner, number, states, [made[place] for place in moving], made[len(firsts) :], goes_on)
+    return turn if turn.fits(list(map(b.type, moving.values()))) else None
 
 
 def _inside(b: Builder, s: Source, around: Sequence[str]) -> Builder:
