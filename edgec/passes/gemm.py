@@ -55,6 +55,31 @@ def matmul_add_to_gemm(graph: Graph, node: Node) -> bool:
 
 
 @rewrites("Gemm")
+def add_computed_bias(graph: Graph, node: Node) -> bool:
+    """gemm(x, w, c) -> gemm(x, w) + beta * c where c is computed and w is not: kernels have constants to begin with, or a sum to end with.
+
+    A recurrent cell's step is one, of its input, with what its state gives as c.
+    """
+    bias, beta, output = node.input(2), node.attributes.get("beta", 1.0), node.outputs[0]
+    if not bias or _is_stored(graph, bias) or not graph.dtype(output).is_float:
+        return False
+    if beta == 0 or not _is_stored(graph, node.inputs[1]):
+        return why_not(node, "its weights are computed, or its bias does not count")
+    if beta != 1:
+        factor = graph.add_constant(f"{bias}_beta", np.asarray(beta, graph.dtype(output).numpy))
+        bias = emit(graph, node, "Mul", [bias, factor], hint=f"{bias}_scaled", name=derived(node.name, "Mul"))
+    attributes = {**node.attributes, "beta": 1.0}
+    product = emit(graph, node, "Gemm", node.inputs[:2], attributes, hint=f"{output}_product", name=node.name)
+    return become(graph, node, "Add", [product, bias], name=derived(node.name, "Add"))
+
+
+def _is_stored(graph: Graph, value: str) -> bool:
+    """Whether it is a constant, perhaps as codes."""
+    source = graph.producer(value, "DequantizeLinear")
+    return graph.constant(value if source is None else source.inputs[0]) is not None
+
+
+@rewrites("Gemm")
 def normalize_gemm(graph: Graph, node: Node) -> bool:
     """alpha * x' * w' + beta * b -> x * (alpha*w)^T + (beta*b), with w [N, K] and b [N] constants and transB = 1."""
     weight = graph.constant(node.inputs[1])

@@ -99,6 +99,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     channel_scales.multiply_coded_weights,
     channel_scales.multiply_depthwise_codes,
     gemm.matmul_add_to_gemm,
+    gemm.add_computed_bias,
     gemm.normalize_gemm,
     gemm.merge_linear_chain,
     gemm.merge_left_chain,
