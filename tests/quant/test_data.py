@@ -46,6 +46,15 @@ def test_an_npz_by_name_in_batches(tmp_path: Path) -> None:
     assert len(list(open_samples(source, graph(a=(2, 4), b=(2, 2, 3)), limit=2)())) == 2
 
 
+@pytest.mark.parametrize("held", [(5, 2, 1, 3), (10, 1, 3)])
+def test_inputs_whose_first_axes_differ(held: tuple[int, ...]) -> None:
+    """A frame and what a recurrence of two layers keeps, whole or along the first axis."""
+    frame, kept = normal(5, 1, 4), normal(*held)
+    found = list(open_samples({"frame": frame, "kept": kept}, graph(frame=(1, 4), kept=(2, 1, 3)))())
+    assert len(found) == 5
+    assert np.array_equal(found[3]["frame"], frame[3]) and np.array_equal(found[3]["kept"], kept.reshape(5, 2, 1, 3)[3])
+
+
 def test_pictures_and_labels_in_one_file(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), np.uint8)
     source = save(tmp_path / "d.npz", x=pixels, y=np.arange(3), names=np.array(["a", "b", "c"]))
@@ -125,6 +134,7 @@ CASES: dict[str, tuple[Graph, dict[str, np.ndarray], str]] = {
     "empty": (IMAGE, {"image": normal(0, 3, 8, 8)}, "the calibration data is empty"),
     "nan": (IMAGE, {"image": np.full((2, 3, 8, 8), np.nan, np.float32)}, "NaN or infinite"),
     "lengths": (graph(a=(1, 4), b=(1, 4)), {"a": normal(2, 4), "b": normal(3, 4)}, "different numbers of samples"),
+    "a part": (graph(a=(2, 4), b=(2, 4)), {"a": normal(7, 4), "b": normal(6, 4)}, "different numbers of samples"),
     "short": (graph(a=(4, 4)), {"a": normal(3, 4)}, "do not fill one batch"),
     "several": (graph(a=(1, 4), b=(1, 4)), {"a": normal(2, 5), "b": np.zeros((2, 4), np.int32)}, r"(?s)a has shape \[1, 5\].*b is int32"),
 }

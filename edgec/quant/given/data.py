@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -62,16 +63,16 @@ def read_arrays(path: Path, graph: Graph) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], graph: Graph, preprocess: Preprocess | None, where: str) -> Samples:
-    """Samples of the model's batch along the first axis of every array."""
+    """Samples along the first axis of every array: each an input as the model takes it, or one of a batch of them."""
     if not graph.given:
         raise UsageError("the model has no inputs that samples could be for", where=where, hint="use precision fp32")
     chosen = choose_arrays(arrays, graph, preprocess, where)
     lengths = {name: len(array) if array.ndim else 0 for name, array in chosen.items()}
-    if len(set(lengths.values())) > 1:
+    step = {name: step_of(array, graph.types[name].static_shape, preprocess) for name, array in chosen.items()}
+    if len({Fraction(lengths[name], step[name]) for name in chosen}) > 1:
         raise UsageError(f"the arrays hold different numbers of samples: {lengths}", where=where)
     if not min(lengths.values()):
         raise UsageError("the calibration data is empty", where=where, hint="give at least one sample; about 100 are usual")
-    step = {name: 1 if is_picture(chosen[name], preprocess) else batch_of(graph, name) for name in chosen}
     count = min(lengths[name] // step[name] for name in chosen)
     if not count:
         raise UsageError(f"{min(lengths.values())} samples do not fill one batch of the model", where=where)
@@ -121,9 +122,10 @@ def is_picture(array: np.ndarray, preprocess: Preprocess | None) -> bool:
     return preprocess is not None and array.dtype == np.uint8 and array.ndim in (3, 4)
 
 
-def batch_of(graph: Graph, name: str) -> int:
-    shape = graph.types[name].static_shape
-    return shape[0] if shape else 1
+def step_of(array: np.ndarray, shape: tuple[int, ...], preprocess: Preprocess | None) -> int:
+    """How much of the first axis one run takes: 1 of whole inputs, whose own first axis may be no batch, such as the layers of a state."""
+    whole = is_picture(array, preprocess) or array.shape[1:] == shape
+    return 1 if whole or not shape else shape[0]
 
 
 def from_folder(folder: Path, graph: Graph, preprocess: Preprocess | None) -> Samples:
