@@ -142,6 +142,25 @@ def test_what_no_sample_showed_gets_the_room_that_costs_nothing() -> None:
     assert ((columns >= widest * 0.999999).any(axis=0) | (factors == 1))[~awake].all()
 
 
+def rarely(awake: np.ndarray, times: int) -> Opened:
+    """Samples of `rectified` where these features are above zero in so many of 32 only, the others in all."""
+
+    def opened() -> Iterator[dict[str, np.ndarray]]:
+        rng = np.random.default_rng(1)
+        for number in range(32):
+            yield {"x": (rng.uniform(0.5, 1, (1, 24)) * np.where(~awake | (number < times), 1, -1)).astype(np.float32)}
+
+    return opened
+
+
+@pytest.mark.parametrize(("times", "roomier"), [(1, True), (3, True), (12, False), (32, False)])
+def test_what_few_samples_showed_gets_more_room(times: int, roomier: bool) -> None:
+    graph, rare = rectified(), np.arange(24) % 2 == 1
+    (factors,), (usual,) = (chosen(graph, rarely(rare, often)).values() for often in (times, 32))
+    assert (factors[rare & (usual < 0.5)] > 1.2 * usual[rare & (usual < 0.5)]).all() == roomier
+    np.testing.assert_allclose(factors[~rare], usual[~rare], rtol=0.2)
+
+
 def test_an_input_stays_as_it_is_and_is_multiplied_in_float() -> None:
     graph = spectrum()
     found = quantize(graph, uneven(graph), QuantizeOptions(effort="fast"))

@@ -8,8 +8,8 @@ begin.
 
 Each r is the square root of how far the feature goes, of the widest one: half the unevenness goes to the weights, whose columns become as
 uneven. So a feature may go on other data as far as the geometric mean of its own and the widest one's end, no further: the step must gain
-RISK for that, see edgec/quant/trials/steps.py. What no sample showed may go anywhere: it gets as much room as its columns may be wide for
-nothing.
+RISK for that, see edgec/quant/trials/steps.py. What few samples showed may go farther than they say, and gets more room for that; what none
+showed may go anywhere, and gets as much room as its columns may be wide for nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ RECTIFIED = frozenset({"LeakyRelu", "Relu"})
 NARROWEST = 1 / 256  # of the widest feature: emptier ones are not blown up further
 STRENGTH = 0.5
 FEWEST = 2  # samples: of one nothing says how far its quiet features go elsewhere
+FEW = 8.0  # samples that speak for a feature: of fewer nobody knows how far it goes
 WORTH = 1.0  # dB less noise in what the matrices give, as far as ranges and weights tell
 
 
@@ -111,7 +112,7 @@ def choose_features(
         fixed = feature.writer is None and held
         if not known or not matrices or fixed:
             continue
-        largest = np.maximum.reduce([one.largest for one in known])
+        largest = _reach(known)
         square = np.maximum.reduce([one.square for one in known]) / count
         widest = largest.max()
         rows = count * graph.types[value].elements // len(largest)
@@ -123,6 +124,15 @@ def choose_features(
         if noise[0] > noise[1] * 10 ** (WORTH / 10):
             found[value] = factors
     return found
+
+
+def _reach(known: Sequence[Extent]) -> np.ndarray:
+    """How far each feature goes: as far as it was seen, but where few samples speak for it.
+
+    Of k that do there is, by the rule of succession, one chance to k that the next one goes as far as that of the widest feature.
+    """
+    largest, speak = (np.maximum.reduce(each) for each in zip(*((one.largest, one.speak) for one in known), strict=True))
+    return np.asarray(np.where((largest > 0) & (speak < FEW), (speak * largest + largest.max()) / (speak + 1), largest))
 
 
 def _roomy(graph: Graph, matrices: Iterable[Node], factors: np.ndarray, unseen: np.ndarray) -> np.ndarray:

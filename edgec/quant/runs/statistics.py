@@ -93,12 +93,15 @@ class Extent:
     def expected(self, count: int) -> np.ndarray:
         """The same of a sample that is not among them: it may go, in any channel, as far as the widest channel goes.
 
-        By the rule of succession that is one chance to as many as there are samples that speak for the channel: all of them, if it reaches
-        the same magnitude in each; one, if only one sample made it fire, whatever the others say.
+        By the rule of succession that is one chance to as many as there are samples that speak for the channel.
         """
-        typical = self.typical(count)
-        speak = self.magnitude**2 / np.where(self.square > 0, self.square, 1)
+        typical, speak = self.typical(count), self.speak
         return np.asarray(np.round((speak * typical + typical.max(initial=0.0)) / (speak + 1), 9))
+
+    @property
+    def speak(self) -> np.ndarray:
+        """How many samples speak for each channel: all of them, if it reaches the same magnitude in each; one, if only one made it fire."""
+        return np.asarray(self.magnitude**2 / np.where(self.square > 0, self.square, 1))
 
     def upward(self) -> np.ndarray:
         """Per channel the largest number, or LEAN times the least one's magnitude if that is more.
