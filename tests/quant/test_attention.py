@@ -236,6 +236,7 @@ def test_what_is_standardized_is_equalized_no_further(second: str, apart: float,
     value = graph.nodes[1].outputs[0]
     extents = {name: Extent(size) for name, size in feature_counts(graph).items()}
     for extent in extents.values():
-        extent.add(np.arange(1, 9) * apart ** -np.arange(extent.channels)[:, None])
-    found = choose_features(graph, select(graph, ["*Sub*", f"*{second}*"]), extents, 8)
+        for size in range(1, 17):  # a sample each
+            extent.add(size * apart ** -np.arange(extent.channels)[:, None])
+    found = choose_features(graph, select(graph, ["*Sub*", f"*{second}*"]), extents, 16)
     assert (value in found) is equalized and len(found) >= 1
