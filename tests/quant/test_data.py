@@ -132,6 +132,7 @@ CASES: dict[str, tuple[Graph, dict[str, np.ndarray], str]] = {
     "integers": (IMAGE, {"image": np.zeros((4, 3, 8, 8), np.int32)}, "image is int32"),
     "name": (graph(a=(1, 4), b=(1, 4)), {"a": normal(2, 4), "bb": normal(2, 4)}, "no array 'b'.*did you mean 'bb'"),
     "empty": (IMAGE, {"image": normal(0, 3, 8, 8)}, "the calibration data is empty"),
+    "empty as its input": (graph(a=(0, 4)), {"a": normal(0, 4)}, "the calibration data is empty"),
     "nan": (IMAGE, {"image": np.full((2, 3, 8, 8), np.nan, np.float32)}, "NaN or infinite"),
     "lengths": (graph(a=(1, 4), b=(1, 4)), {"a": normal(2, 4), "b": normal(3, 4)}, "different numbers of samples"),
     "a part": (graph(a=(2, 4), b=(2, 4)), {"a": normal(7, 4), "b": normal(6, 4)}, "different numbers of samples"),

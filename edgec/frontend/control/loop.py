@@ -111,6 +111,7 @@ def keep(
 
 
 def _kept(b: Builder, s: Source, turn: Turn, most: float, firsts: Sequence[str], condition: str) -> Looped | None:
+    """The loop of this turn, placed; None as `keep` says. firsts: what the turn's states are before the first one."""
     given = {name: (b.value(first), then) for name, first, then in zip(turn.states, firsts, turn.next, strict=True)}
     ahead = foresee(turn.graph, turn.number, given, turn.goes_on, most)
     if ahead is None or ahead.turns <= FEW or ahead.turns > LONGEST:
@@ -133,7 +134,10 @@ def _translated(
     b: Builder, s: Source, body: Repeatable, firsts: Sequence[str], around: Sequence[str], inputs: Inputs, decides: bool,
     still: Mapping[int, str] | None = None,
 ) -> Turn | None:  # fmt: skip
-    """still: places of states that no turn changes, and what they are: values around."""
+    """A turn, whose states are those that turns change; None where its body is translated for one turn at a time only.
+
+    still: the places of the others, and what they are: values around.
+    """
     still, inner = still or {}, _inside(b, s, around)
     moving = {place: first for place, first in enumerate(firsts) if place not in still}
     number, fresh = inner.fresh(f"{s.name}/turn"), {place: inner.fresh(f"{s.name}/state") for place in moving}

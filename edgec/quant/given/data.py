@@ -125,7 +125,7 @@ def is_picture(array: np.ndarray, preprocess: Preprocess | None) -> bool:
 def step_of(array: np.ndarray, shape: tuple[int, ...], preprocess: Preprocess | None) -> int:
     """How much of the first axis one run takes: 1 of whole inputs, whose own first axis may be no batch, such as the layers of a state."""
     whole = is_picture(array, preprocess) or array.shape[1:] == shape
-    return 1 if whole or not shape else shape[0]
+    return 1 if whole or not shape else max(shape[0], 1)
 
 
 def from_folder(folder: Path, graph: Graph, preprocess: Preprocess | None) -> Samples:
