@@ -83,6 +83,13 @@ def test_little_gained_is_worth_it_where_the_outputs_are_poor(before: float, gai
     assert replace(found, longer=0.0, nodes=("sum",)).judged(before, after).nodes == (("sum",) if taken else ())
 
 
+@pytest.mark.parametrize("gain, promises", [(1.4, False), (1.6, True)])
+def test_steps_are_searched_again_where_floats_promise_half_of_what_is_due(gain: float, promises: bool) -> None:
+    """26 dB without them, so 3 dB are due; what else is decided anew gains more."""
+    before, after = (score_of(np.full(4, 10 ** -(ratio / 10))) for ratio in (26, 26 + gain))
+    assert Between(("sum",)).promises(before, after) is promises
+
+
 def test_what_chance_may_have_gained_is_not_taken() -> None:
     durations, plain, other = durations_of(stream()), np.full(4, 1e-2), np.array([1e-2, 1e-2, 1.2e-2, 1e-5])
     found = score_of(other)

@@ -3,8 +3,9 @@
 Networks add to a stream again and again, or multiply what gates let through: each such step rounds the whole stream to 256 numbers, though
 it has few numbers beside the products around it. Sums alone are tried, then what multiplies as well, then gates' own functions, as far as a
 run takes DEARER at most, and the outputs gain what the time is due. That is asked first of all, of plain min-max, since what follows is
-fitted to the codes that are left; and once more of what follows, since that may gain as much without. Costs are those of no target in
-particular, so that a model is the same on all of them.
+fitted to the codes that are left; and once more of what follows, since that may gain as much without. All steps are searched for them only
+where the steps that were found without them PROMISE something, since a search takes as long as all before it. Costs are those of no target
+in particular, so that a model is the same on all of them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from edgec.records.diagnosis import LOW_SQNR
 SETS = ((Role.ADD,), (Role.ADD, Role.MUL), (Role.ADD, Role.MUL, Role.TABLE))
 DEARER = 1.1  # times as long as all in int8, as estimated
 LEAST, ENOUGH = 3.0, 1.0  # dB that the outputs must gain, however little time it takes; enough where they are poor
+PROMISE = 0.5  # of what is due must be gained where nothing else is decided anew for these floats, so that all steps are searched for them
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,10 @@ class Between:
         gain = f"{self.after:.1f} dB instead of {self.before:.1f} for {self.longer:.1%} more time, as estimated"
         return (f"{what}: {gain}; --min-sqnr 0 leaves them in int8",)
 
+    def promises(self, before: Score, after: Score) -> bool:
+        """Whether what was found without them gains so much by them that it may pay to search for steps that suit them."""
+        return pays(after, before, self.longer, PROMISE)
+
     def judged(self, before: Score, after: Score) -> Between:
         """The same where it pays; else none."""
         return replace(self, before=before.ratio, after=after.ratio) if pays(after, before, self.longer) else Between()
@@ -65,10 +71,10 @@ def choose_between(durations: Durations, score: Callable[[Names], Score]) -> Bet
     return Between(nodes, time / whole - 1) if nodes else Between()
 
 
-def pays(found: Score, before: Score, longer: float) -> bool:
-    """Whether the outputs gain what it is due that a run takes so much longer, and more than their standard error."""
-    least = ENOUGH if before.ratio < LOW_SQNR else LEAST
-    return found.ratio >= before.ratio + max(least + TWICE * longer, found.chance(before))
+def pays(found: Score, before: Score, longer: float, part: float = 1.0) -> bool:
+    """Whether the outputs gain what it is due that a run takes so much longer, or part of it, and more than their standard error."""
+    due = (ENOUGH if before.ratio < LOW_SQNR else LEAST) + TWICE * longer
+    return found.ratio >= before.ratio + max(part * due, found.chance(before))
 
 
 def named(durations: Durations, roles: tuple[Role, ...]) -> Names:

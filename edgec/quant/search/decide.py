@@ -121,14 +121,14 @@ def searched(
     """What is chosen of the steps, and what judged it; of a network with some layers between products in float, where that pays."""
     between = in_between(graph, options, judged)
     choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
-    if between.nodes:
+    if between.nodes and between.promises(judged.score(choice), judged.score(choice, between.nodes)):
         options = with_floats(options, between.nodes)
         other = folds(options)
         chosen, reports = search(other.candidates, other.score, options, other.first.due)
         between = between.judged(judged.score(choice), other.score(chosen))
         if between.nodes:
             return other, between, chosen, reports
-    return judged, between, choice, steps
+    return judged, Between(), choice, steps
 
 
 def in_between(graph: Graph, options: QuantizeOptions, judged: Folds) -> Between:
