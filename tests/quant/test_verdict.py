@@ -24,8 +24,8 @@ from edgec.quant.trials.verdict import EVEN, PLAINLY, SURE, stands, verdict
 from tests.quant.small import Small, net, samples, score_of, sqnr
 
 COUNT = 32
-BOTH: Choice = {ROUND: frozenset({"a"}), OBSERVE: frozenset({"b"})}
-UNCUT: Choice = {ROUND: frozenset({"a"})}
+UNCUT: Choice = {CORRECT: frozenset({"a"}), ROUND: frozenset({"a"})}
+BOTH: Choice = {**UNCUT, OBSERVE: frozenset({"b"})}
 ONES = np.ones(COUNT)
 LONE = np.append(np.zeros(COUNT - 1), 1.0)  # one sample
 
@@ -35,7 +35,7 @@ def judge(uncut: Score, whole: Score) -> Callable[[Sequence[Choice]], list[Score
 
     def scores(choices: Sequence[Choice]) -> list[Score]:
         plain = score_of(ONES, ONES if uncut.outputs.size else None, float(uncut.even[0]) if uncut.even.size else 1.0)
-        return [{0: plain, 1: uncut, 2: whole}[len(choice)] for choice in choices]
+        return [(whole if OBSERVE in choice else uncut) if choice else plain for choice in choices]
 
     return scores
 
@@ -89,6 +89,24 @@ def test_one_step_may_stand_alone(first: float, second: float, wanted: Choice) -
 )
 def test_some_of_the_samples_are_enough_where_all_is_plain(whole: np.ndarray, least: float, enough: bool) -> None:
     assert stands(BOTH, judge(score_of(0.5 * ONES), score_of(whole)), least) is enough
+
+
+def test_whether_cutting_pays_is_asked_first_where_nothing_has_to_be_rounded_for_it() -> None:
+    asked: list[Choice] = []
+    found = judge(score_of(0.5 * ONES), score_of(0.3 * ONES))
+
+    def scores(choices: Sequence[Choice]) -> list[Score]:
+        asked.extend(choices)
+        return found(choices)
+
+    assert stands(BOTH, scores, SURE) and UNCUT not in asked
+
+
+def test_what_rounding_hides_is_asked_of_rounded_weights() -> None:
+    found, hidden = judge(score_of(0.5 * ONES), score_of(0.3 * ONES)), score_of(0.9 * ONES)
+    assert stands(
+        BOTH, lambda choices: [one if ROUND in way or not way else hidden for way, one in zip(choices, found(choices), strict=True)], SURE
+    )
 
 
 def test_some_of_the_samples_do_not_say_of_an_output_what_follows_for_it() -> None:

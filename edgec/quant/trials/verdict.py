@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from edgec.quant.trials.scores import Score, certainty
-from edgec.quant.trials.steps import CUTTING, PLAIN, RISK, SOUND, Choice
+from edgec.quant.trials.steps import CUTTING, PLAIN, RISK, ROUND, SOUND, Choice
 
 SURE = 1.5  # standard errors: what one sample alone gains is 1, however much it is
 PLAINLY = 3.0  # where few of the samples judge
@@ -53,9 +53,23 @@ def stands(choice: Choice, judge: Judge, least: float) -> bool:
 
     Some are too few to say of the outputs what follows from what stands for them.
     """
-    plain, whole, *rest = judge([PLAIN, *ways_of(choice)])
+    plain, whole = judge([PLAIN, choice])
     sure = certainty(plain.shares - whole.shares) >= least and all(one >= SURE for one in certainties(plain.outputs, whole.outputs))
-    return sure and better(whole, plain) and all(pays(whole, uncut) and whole.surpasses(uncut) for uncut in rest)
+    return sure and better(whole, plain) and all(cuts_rightly(choice, uncut, judge) for uncut in ways_of(choice)[1:])
+
+
+def cuts_rightly(choice: Choice, uncut: Choice, judge: Judge) -> bool:
+    """Whether that `choice` cuts ranges pays beyond doubt.
+
+    Of weights that are rounded to nearest it is asked first: those add noise to both, so what pays there pays the more without it, and
+    nothing more has to be gathered for it.
+    """
+    without = [{step: places for step, places in way.items() if step != ROUND} for way in (choice, uncut)]
+    for ways in (without, (choice, uncut)):
+        whole, other = judge(ways)
+        if pays(whole, other) and whole.surpasses(other):
+            return True
+    return False
 
 
 def ways_of(choice: Choice) -> list[Choice]:
