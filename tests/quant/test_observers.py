@@ -7,7 +7,7 @@ import pytest
 
 from edgec.quant import quantize
 from edgec.quant.given.options import QuantizeOptions
-from edgec.quant.ranges.observers import BINS, CHOOSE, Histogram, merged, quantization_error
+from edgec.quant.ranges.observers import BINS, CHOOSE, ENOUGH, FEWEST, MOST, Histogram, merged, quantization_error
 from edgec.quant.ranges.parameters import SMALLEST_SCALE, Parameters, parameters_of
 from tests.quant.small import Small, samples, sqnr
 
@@ -141,3 +141,14 @@ def test_a_range_cuts_less_of_what_one_sample_has_than_of_what_all_have() -> Non
         ends.append(CHOOSE["mse"](found, OPTIONS)[1])
     alone, shared = ends
     assert shared < alone < 10
+
+
+def test_of_many_samples_fewer_numbers_each_are_counted() -> None:
+    values = np.random.default_rng(0).standard_normal((1, 8, 256, 256)).astype(np.float32)
+    counted = []
+    for count in (1, 32, 100, 10000):
+        found = Histogram(-6.0, 6.0, samples=count)
+        found.add(values)
+        counted.append(int(found.counts.sum()))
+    assert counted[0] == counted[1] and MOST * 0.7 < counted[0] <= MOST
+    assert ENOUGH / 100 * 0.7 < counted[2] <= ENOUGH / 100 and FEWEST * 0.7 < counted[3] <= FEWEST

@@ -26,7 +26,7 @@ from edgec.quant.fits.proposals import Proposals, Structure, bounded
 from edgec.quant.fits.see_through import see_through_tables
 from edgec.quant.fits.shaped import functions_in, shapeable, with_functions
 from edgec.quant.given.options import QuantizeOptions, Samples
-from edgec.quant.ranges.observers import CHOOSE, Histogram, Range, by_minmax
+from edgec.quant.ranges.observers import CHOOSE, WHOLE, Histogram, Range, by_minmax
 from edgec.quant.ranges.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.runs.statistics import Extent, joined, measure_extents, measure_histograms
 from edgec.quant.scope.coverage import Layer, Selection, excluded_nodes, select
@@ -282,8 +282,8 @@ class Fit:
             return {value: Histogram(*ends) for value, ends in structure.ends.items()}
 
         def count() -> dict[str, Histogram]:
-            weights = sensitivities(structure.graph)
-            found = measure_histograms(structure.graph, structure.ends, weights, self.samples, self.count, options.progress)
+            weights, whole = sensitivities(structure.graph), options.observer in WHOLE
+            found = measure_histograms(structure.graph, structure.ends, weights, self.samples, self.count, options.progress, whole=whole)
             see_through_tables(structure.graph, structure.selection, found)
             return found
 

@@ -12,7 +12,9 @@ from edgec.quant.ranges.clipping import PLACES, Tails, uncertainty
 BINS = 2048
 CAUTION = 2.0  # standard errors by which what a range cuts counts for more on other samples: what few of them have, some others will
 LARGEST = float(np.finfo(np.float32).max)
-ENOUGH = 1 << 16  # numbers of one value and sample that are counted
+MOST, FEWEST = 1 << 16, 1 << 13  # numbers of one value and sample that are counted; fewer where samples are many
+ENOUGH = 1 << 21  # numbers of one value in all
+WHOLE = frozenset({"percentile"})  # observers that go by all numbers, exact zeros among them
 TOGETHER = 16  # ranges whose errors are computed together
 Range = tuple[float, float]
 
@@ -21,10 +23,12 @@ class Histogram:
     """Counts of a stream of numbers in BINS equal bins over [low, high].
 
     `weights` says how much each channel (axis 1) matters. `seen_as`: f(centers) where the numbers are only read through a function f.
+    samples: how many there will be; whole: whether `counts` are asked for.
     """
 
-    def __init__(self, low: float, high: float, weights: np.ndarray | None = None) -> None:
+    def __init__(self, low: float, high: float, weights: np.ndarray | None = None, *, samples: int = 1, whole: bool = True) -> None:
         self.low, self.high = low, high
+        self._most, self._whole = max(FEWEST, min(MOST, ENOUGH // max(samples, 1))), whole
         self.weights = np.ones(1) if weights is None else weights
         self.counts = np.zeros(BINS, np.int64)
         self.inexact = np.zeros(BINS)  # weighted, and without the exact zeros, which quantize without error
@@ -33,9 +37,9 @@ class Histogram:
 
     def add(self, values: np.ndarray) -> None:
         """Count the numbers of one sample, or evenly spread ones where there are very many."""
-        step = values.size // ENOUGH + 1
+        step = values.size // self._most + 1
         step += step % 2 == 0  # rows are often of even length
-        flat = values.ravel()[::step]
+        flat = np.ascontiguousarray(values.ravel()[::step])
         span = self.high - self.low
         if span * LARGEST <= BINS:  # a range too small to be divided
             self.counts[0] += flat.size
@@ -44,7 +48,8 @@ class Histogram:
         scaled = np.asarray(flat - number(self.low))
         scaled *= number(BINS / span)
         places = np.clip(scaled, 0, BINS - 1, out=scaled).astype(np.intp)
-        self.counts += np.bincount(places, minlength=BINS)
+        if self._whole:
+            self.counts += np.bincount(places, minlength=BINS)
         channels = len(self.weights)
         before = -(-np.arange(channels + 1) * (values.size // channels) // step)  # of the numbers, each channel
         weights = np.repeat(self.weights, np.diff(before))

@@ -153,10 +153,12 @@ def measure_histograms(
     samples: Samples,
     count: int,
     progress: Progress | None,
+    *,
+    whole: bool = True,
 ) -> dict[str, Histogram]:
-    """The histograms of the values of `ends` between those ends, each channel weighted."""
+    """The histograms of the values of `ends` between those ends, each channel weighted. whole: with the counts of all numbers."""
     probe = Probe(graph, list(ends))
-    histograms = {value: Histogram(*limits, weights.get(value)) for value, limits in ends.items()}
+    histograms = {value: Histogram(*limits, weights.get(value), samples=count, whole=whole) for value, limits in ends.items()}
     for found in probe.over(watched(samples, "histograms", progress, count)):
         for value, array in found:
             histograms[value].add(array)
