@@ -52,7 +52,7 @@ def patches(graph: Graph, node: Node, data: np.ndarray, fill: float = 0.0) -> np
     terms = graph.constants[node.inputs[1]][0].size
     batch, channels, *extents = image.shape
     read, outside = _read((batch, *extents), (height, width), window, strides, dilations, pads[:2], terms)
-    taken = image.swapaxes(0, 1).reshape(channels, -1)[:, read]  # [channels, positions, taps]
+    taken = np.take(image.swapaxes(0, 1).reshape(channels, -1), read, axis=1)  # [channels, positions, taps]
     if outside.any():
         taken[:, outside] = fill
     groups = int(node.attributes.get("group", 1))
