@@ -20,7 +20,7 @@ from edgec.quant.scope.coverage import select
 from edgec.quant.trials.scores import Score, certainty
 from edgec.quant.trials.steps import CORRECT, OBSERVE, PLAIN, ROUND, Choice
 from edgec.quant.trials.trial import Trial
-from edgec.quant.trials.verdict import EVEN, PLAINLY, SURE, stands, verdict
+from edgec.quant.trials.verdict import EVEN, PLAINLY, SURE, final_verdict, stands, verdict
 from tests.quant.small import Small, net, samples, score_of, sqnr
 
 COUNT = 32
@@ -89,6 +89,24 @@ def test_one_step_may_stand_alone(first: float, second: float, wanted: Choice) -
 )
 def test_some_of_the_samples_are_enough_where_all_is_plain(whole: np.ndarray, least: float, enough: bool) -> None:
     assert stands(BOTH, judge(score_of(0.5 * ONES), score_of(whole)), least) is enough
+
+
+@pytest.mark.parametrize(("second", "asked"), [(0.9, "ab"), (1.01, "abc")])
+def test_more_samples_are_asked_until_one_is_sure(second: float, asked: str) -> None:
+    """Of outputs that others stand for, whose errors must be no more then; plain min-max has 1."""
+    told: list[str] = []
+
+    def judge_of(name: str, outputs: float) -> Callable[[Sequence[Choice]], list[Score]]:
+        found = score_of(0.1 * ONES, outputs * np.where(np.arange(COUNT) % 2, 0.5, 1.5))
+
+        def scores(choices: Sequence[Choice]) -> list[Score]:
+            told.append(name)
+            return judge(found, found)(choices)
+
+        return scores
+
+    assert final_verdict(UNCUT, [judge_of("a", 1.01), judge_of("b", second), judge_of("c", 0.9)]) == UNCUT
+    assert "".join(dict.fromkeys(told)) == asked
 
 
 def test_whether_cutting_pays_is_asked_first_where_nothing_has_to_be_rounded_for_it() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from itertools import chain
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from edgec.quant.decisions.without import without
@@ -12,7 +11,6 @@ from edgec.quant.given.options import Progress
 from edgec.quant.trials.scores import Score, scored
 from edgec.quant.trials.steps import Choice
 from edgec.quant.trials.trial import Trial, Tried
-from edgec.quant.trials.verdict import Judge
 
 
 class Folds:
@@ -39,11 +37,6 @@ class Folds:
         other._found = self._found
         return other
 
-    def beside(self, choice: Choice) -> Judge:
-        """The scores of choices. What was fitted for `choice` is not given up for that of others."""
-        aside = self.aside()
-        return lambda choices: [(self if one is choice else aside).score(one) for one in choices]
-
     def candidates(self, step: str, choice: Choice) -> list[str]:
         return list(dict.fromkeys(place for fit, _ in self.pairs for place in fit.candidates(step, choice)))
 
@@ -56,7 +49,7 @@ class Folds:
         return [self._tried(choice) for choice in choices]
 
     def _tried(self, choice: Choice, floats: Collection[str] = ()) -> list[Tried]:
-        key = frozenset((step, taken) for step, taken in choice.items() if taken), frozenset(floats)
+        key = told_apart(choice), frozenset(floats)
         if key not in self._found:
             calibrations = [(fit.calibration(choice), trial) for fit, trial in self.pairs]
             self._found[key] = [trial(without(trial.graph, given, sorted(floats)) if floats else given) for given, trial in calibrations]
@@ -65,7 +58,6 @@ class Folds:
         return self._found[key]
 
 
-def scores_of(choices: Sequence[Choice], folds: Iterable[Folds]) -> list[Score]:
-    """Of each choice by all these together. One of them at a time is kept."""
-    trials = [each.trials(choices) for each in folds]
-    return [scored(list(chain(*parts))) for parts in zip(*trials, strict=True)]
+def told_apart(choice: Choice) -> frozenset[tuple[str, frozenset[str]]]:
+    """What tells a choice from others."""
+    return frozenset((step, taken) for step, taken in choice.items() if taken)

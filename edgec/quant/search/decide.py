@@ -14,7 +14,8 @@ from edgec.quant.decisions.without import without
 from edgec.quant.fits.final import SEEN, Fitter, least_harmful, luckiest
 from edgec.quant.fits.fit import Fit
 from edgec.quant.fits.fitted import Fitted, Start
-from edgec.quant.fits.folds import Folds, scores_of
+from edgec.quant.fits.folds import Folds
+from edgec.quant.fits.judges import Judges
 from edgec.quant.fits.known import measured
 from edgec.quant.floats.attention import attention, choose_floats, normalizations, standardizations
 from edgec.quant.floats.between import Between, choose_between
@@ -25,11 +26,10 @@ from edgec.quant.runs.thin import turns_paid
 from edgec.quant.scope.coverage import Selection, excluded_nodes, select
 from edgec.quant.search.evening import evened_choices
 from edgec.quant.search.levers import LEVERS, usual_levers, with_levers
-from edgec.quant.trials.scores import Score
 from edgec.quant.trials.shares import JUDGES, TURNS, Pairs, part, shares_of, some
 from edgec.quant.trials.steps import PLAIN, Choice, StepReport, places, search
 from edgec.quant.trials.trial import Trial
-from edgec.quant.trials.verdict import PLAINLY, SURE, stands, verdict
+from edgec.quant.trials.verdict import PLAINLY, SURE, final_verdict, stands
 
 ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
 
@@ -70,22 +70,18 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     def folds(pairs: Pairs, options: QuantizeOptions) -> Folds:
         return Folds([(fit(fitted, options), trial(held)) for fitted, held in pairs], options.progress)
 
-    def turns(choices: Sequence[Choice]) -> list[Score]:
-        """Of all samples: each share judges what was fitted to the others."""
-        paid = TURNS[: turns_paid(graph, count, len(TURNS), options)]
-        return scores_of(choices, chain([judged], (folds([pair], options) for pair in paid)))
-
     judged = folds(shares_of(count), options)
     judged, between, choice, steps = searched(graph, judged, options, partial(folds, shares_of(count)))
     wholly, options = with_floats(wholly, between.nodes), with_floats(options, between.nodes)
     choice = judged.first.effective(choice)
-    once = judged.beside(choice)  # by the samples that judged so far
     held = shares_of(count)[0][1]
     apart = len(judged) == 1 and known.number(held) >= ALONE
     more = len(judged) == 1 and count > 1  # samples could judge
-    certain = not any(choice.values()) or (more and stands(choice, once, SURE if apart else PLAINLY))
+    paid = TURNS[: turns_paid(graph, count, len(TURNS), options)] if more else ()
+    judges = Judges(judged, choice, [partial(folds, [pair], options) for pair in paid])
+    certain = not any(choice.values()) or (more and stands(choice, judges.by(0), SURE if apart else PLAINLY))
     if not certain:
-        choice = verdict(choice, turns if more else once)
+        choice = final_verdict(choice, [judges.by(turns) for turns in range(1 if apart else len(paid), len(paid) + 1)])
     steps = [replace(report, taken=len(places(choice, report.step))) for report in steps]
     kept = frozenset(layer.node.name for layer in layers)
     if layers:

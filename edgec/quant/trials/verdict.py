@@ -10,6 +10,7 @@ an output's errors, and say little of those on other samples; what it reads says
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 import numpy as np
 
@@ -35,6 +36,11 @@ def verdict(choice: Choice, judge: Judge) -> Choice:
     return alone(ways[-1], plain, judge) if found is None else found
 
 
+def final_verdict(choice: Choice, judges: Sequence[Judge]) -> Choice:
+    """`verdict` by the last of the judges, of whom each has more samples than the one before; `choice` as soon as one of them is sure."""
+    return choice if any(stands(choice, judge, SURE, 0.0) for judge in judges[:-1]) else verdict(choice, judges[-1])
+
+
 def alone(choice: Choice, plain: Score, judge: Judge) -> Choice:
     """The one step of `choice` that is surely better, or PLAIN.
 
@@ -48,13 +54,13 @@ def alone(choice: Choice, plain: Score, judge: Judge) -> Choice:
     return found if best >= SURE else PLAIN
 
 
-def stands(choice: Choice, judge: Judge, least: float) -> bool:
-    """Whether some of the samples are enough to say that `choice` is the best of these. least: standard errors that it takes.
+def stands(choice: Choice, judge: Judge, least: float, least_outputs: float = SURE) -> bool:
+    """Whether some of the samples are enough to say that `choice` is the best of these. least: standard errors that it takes;
 
-    Some are too few to say of the outputs what follows from what stands for them.
+    least_outputs: that outputs take which others stand for, since some are too few to say of these what follows from what stands for them.
     """
     plain, whole = judge([PLAIN, choice])
-    sure = certainty(plain.shares - whole.shares) >= least and all(one >= SURE for one in certainties(plain.outputs, whole.outputs))
+    sure = certainty(plain.shares - whole.shares) >= least and min([inf, *certainties(plain.outputs, whole.outputs)]) >= least_outputs
     return sure and better(whole, plain) and all(cuts_rightly(choice, uncut, judge) for uncut in ways_of(choice)[1:])
 
 
