@@ -55,12 +55,7 @@ class Session:
             settings.enable_mem_pattern = settings.enable_cpu_mem_arena = False
             settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
             settings.intra_op_num_threads = _DIVIDED
-        try:
-            self._session = onnxruntime.InferenceSession(
-                model, settings, providers=["CPUExecutionProvider"], disabled_optimizers=list(_WRONG)
-            )
-        except Exception as error:  # its error classes have no common base of their own
-            raise _refused("does not take", error) from error
+        self._session = _opened(model, settings)
 
     def __call__(self, outputs: Sequence[str], feed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The named outputs, in order. ModelError when a node cannot be computed."""
@@ -72,6 +67,23 @@ class Session:
         if absent:
             raise ModelError("ONNX Runtime gives no tensor for it", where=f"output {absent[0]}", hint="leave it out of the model")
         return answers
+
+
+def _opened(model: str | bytes, settings: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    """With the effort of the settings, else with none: GemmTransposeFusion takes away an output that it made part of a product, and of a
+    dilated AveragePool among codes comes a node that ONNX Runtime itself refuses. What fails without optimizers is the model.
+
+    ONNX Runtime's own second try, its fallback, prints, and has all optimizers again, those that are _WRONG too.
+    """
+    try:
+        return onnxruntime.InferenceSession(
+            model, settings, providers=["CPUExecutionProvider"], disabled_optimizers=list(_WRONG), enable_fallback=0
+        )
+    except Exception as error:  # its error classes have no common base of their own
+        if settings.graph_optimization_level == Effort.NONE.value:
+            raise _refused("does not take", error) from error
+    settings.graph_optimization_level = Effort.NONE.value
+    return _opened(model, settings)
 
 
 def _plain(answer: Any) -> Any:

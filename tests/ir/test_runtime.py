@@ -72,3 +72,38 @@ def test_a_turned_matrix_times_a_vector(effort: Effort) -> None:
     text = "(float[3,3] x, float[3] v) => (float[3] y) { t = Transpose<perm = [1, 0]>(x) y = MatMul(t, v) }"
     (found,) = Session(model(text), effort)(["y"], {"x": matrix, "v": vector})
     np.testing.assert_array_equal(found, matrix.T @ vector)
+
+
+TURNED = (
+    "(float[3,2] x, float[4,3] w) => (%s) { t = Transpose<perm = [1, 0]>(x) y = Gemm<transB = 1>(t, w) u = Transpose<perm = [1, 0]>(y) }"
+)
+
+
+@pytest.mark.parametrize("effort", Effort)
+def test_an_output_that_an_optimizer_loses(effort: Effort, capfd: pytest.CaptureFixture[str]) -> None:
+    """Both transpositions become part of the product, and the first of them, which is looked at, would be gone."""
+    matrix, weights = np.arange(6, dtype=np.float32).reshape(3, 2), np.arange(12, dtype=np.float32).reshape(4, 3)
+    turned, product = Session(model(TURNED % "t, u"), effort)(["t", "u"], {"x": matrix, "w": weights})
+    np.testing.assert_array_equal(turned, matrix.T)
+    np.testing.assert_array_equal(product, weights @ matrix)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_with_such_an_output_is_what_runs(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(model(TURNED % "t"))
+    graph = loads("graph g\ninput %x: float32[3,2]\ninput %w: float32[4,3]\n%t: float32[2,3] = Transpose(%x) {perm=[1, 0]}\noutput %t\n")
+    assert FloatModel(graph, tmp_path / "m.onnx").from_file
+
+
+def test_a_node_that_an_optimizer_makes_and_refuses() -> None:
+    """Its pooling of codes knows no dilations."""
+    text = """(float[1,1,5,1] x) => (float[1,1,3,1] y) <float s = {0.5}, uint8 z = {128}> {
+        a = QuantizeLinear(x, s, z)
+        c = DequantizeLinear(a, s, z)
+        p = AveragePool<kernel_shape = [2, 1], dilations = [2, 1]>(c)
+        e = QuantizeLinear(p, s, z)
+        y = DequantizeLinear(e, s, z)
+    }"""
+    run = Session(model(text), Effort.EXTENDED)
+    found = run(["y"], {"x": np.arange(5, dtype=np.float32).reshape(1, 1, 5, 1)})
+    np.testing.assert_array_equal(found[0].reshape(-1), [1, 2, 3])
