@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, isfinite
 
 from edgec.ir.dimensions import rest
 from edgec.ir.types import DType, TensorType
 from edgec.ops.extents import counts
 from edgec.ops.registry import Call, operator
-from edgec.ops.rules import attribute, integers, refuse, typed
+from edgec.ops.rules import attribute, integers, need, refuse, typed
 
 
 def _shape(call: Call) -> list[TensorType]:
@@ -27,7 +27,12 @@ def _range(call: Call) -> list[TensorType]:
         return typed(call.dtype(), [rest(wanted[0], start.item())])
     if start is None or limit is None or delta is None:
         raise refuse("its bounds are computed while the model runs", "edgec needs static shapes")
-    return typed(call.dtype(), [max(0, ceil((limit.item() - start.item()) / delta.item()))])
+    need(delta.item() != 0, "its step is 0", "it may be any other number")
+    steps = (limit.item() - start.item()) / delta.item()
+    need(
+        isfinite(steps), f"from {start.item()} to {limit.item()} by {delta.item()} are no finite number of steps", "give it finite numbers"
+    )
+    return typed(call.dtype(), [max(0, ceil(steps))])
 
 
 operator("Shape", _shape)

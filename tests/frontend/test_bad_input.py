@@ -188,6 +188,25 @@ def test_no_number_is_fine_where_a_choice_gives_it_and_nothing_computes_with_it(
         from_proto(model([*nodes, node("Add", "x none", "z", "sum")], inputs, ["y", "z"], none))
 
 
+def test_an_output_that_is_no_number() -> None:
+    with pytest.raises(ModelError, match=r"tensor n: holds NaN    hint: an output, and known already"):
+        from_proto(model([node("Log", "c", "n"), node("Relu", "x", "y")], {"x": [1]}, ["y", "n"], {"c": weights(1) * 0 - 1}))
+
+
+@pytest.mark.parametrize(
+    ("end", "step", "message"),
+    [
+        (4, 0, "its step is 0    hint: it may be any other number"),
+        (np.nan, 1, "from 0.0 to nan by 1.0 are no finite number of steps"),
+        (np.inf, 1, "from 0.0 to inf by 1.0 are no finite number of steps"),
+    ],
+)
+def test_a_range_without_end(end: float, step: float, message: str) -> None:
+    given = {name: np.array(value, np.float32) for name, value in (("a", 0), ("b", end), ("c", step))}
+    with pytest.raises(ModelError, match=rf"steps \(Range, opset 17\): {message}"):
+        from_proto(model([node("Range", "a b c", "r", "steps"), node("Add", "x r", "y")], {"x": [1]}, ["y"], given))
+
+
 def test_attributes_that_no_operator_has() -> None:
     with pytest.raises(ModelError, match="unknown attributes: colour"):
         from_proto(model([node("Relu", "x", "y", colour=3)], {"x": [1]}, ["y"]))

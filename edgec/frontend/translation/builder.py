@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -272,20 +271,29 @@ class Builder:
         """The outputs of a node whose inputs are known; their size is paid for before they are made, where a rule tells it.
 
         None when the reference computes something else than the rule says: one of both is wrong, so the package computes the node.
+        What neither takes, the rule refuses in clearer words.
         """
         inputs = [self.graph.constants[name] if name else None for name in node.inputs]
-        types = self._expected(node)
+        types, refusal = self._expected(node)
         expected = expected_bytes(node, inputs) if types is None else sum(kind.bytes for kind in types)
         spend_constant(expected, where := f"{node.name} ({node.op})")
-        arrays = evaluate(node, inputs)
+        try:
+            arrays = evaluate(node, inputs)
+        except ModelError:
+            if refusal is None:
+                raise
+            raise refusal from None
         spend_constant(max(0, sum(array.nbytes for array in arrays) - expected), where)
         return arrays if types is None or has_types(arrays, types) else None
 
-    def _expected(self, node: Node) -> list[TensorType] | None:
-        """What the rule says; None where there is none, or the reference computes more than the rules allow in a Graph."""
-        with suppress(ModelError):
-            return infer_node(self.graph, node)
-        return None
+    def _expected(self, node: Node) -> tuple[list[TensorType] | None, ModelError | None]:
+        """What the rule says, or why it says nothing: the reference may compute more than the rules allow. Neither without a rule."""
+        if node.op not in OPERATORS:
+            return None, None
+        try:
+            return infer_node(self.graph, node), None
+        except ModelError as error:
+            return None, error
 
     def add(self, source: Source) -> None:
         """Translate one node; what goes wrong is noted, and the values that depend on it are skipped. BudgetError ends it all."""
