@@ -87,10 +87,10 @@ def resize_by_extents(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
 
 
 def cropped(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
-    """Pad with numbers of the data: where it takes some away, the reference fails, so they are gone before."""
+    """Pad: where it takes some of the data away, the reference fails, so they are gone before."""
     x, pads = inputs[:2]
     assert x is not None and pads is not None
-    if attributes.get("mode", "constant") == "constant" or len(inputs) > 3 or len(pads) != 2 * x.ndim or not (pads < 0).any():
+    if len(inputs) > 3 or len(pads) != 2 * x.ndim or not (pads < 0).any():
         return inputs
     ends = [(max(-int(first), 0), size - max(-int(last), 0)) for first, last, size in zip(pads, pads[x.ndim :], x.shape, strict=False)]
     return [x[tuple(slice(start, max(end, start)) for start, end in ends)], np.maximum(pads, 0), *inputs[2:]]

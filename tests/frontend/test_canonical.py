@@ -225,3 +225,11 @@ def test_what_is_selected_of_constants_is_known(call: onnx.NodeProto, known: lis
     nodes = [call, node("Cast", "n", "f", to=1), node("Reshape", "f shape", "r"), node("Concat", "x r", "y", axis=1)]
     proto = model(nodes, {"x": [expected[0], 2]}, ["y"], constants)
     assert ops(same_results(proto)) == ["Concat"]
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+def test_padding_that_takes_some_of_a_constant_away(mode: str) -> None:
+    """It is known when the model is read, as padding that only adds is."""
+    nodes = [node("Pad", "c p", "d", mode=mode), node("Add", "x d", "y")]
+    graph = same_results(model(nodes, {"x": [3, 5]}, ["y"], {"c": weights(2, 5), "p": ints(1, -2, 0, 2)}, opset=21))
+    assert ops(graph) == ["Add"]
