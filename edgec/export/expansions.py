@@ -1,4 +1,4 @@
-"""Operators of a younger operator set than the file's, in those that it has; docs/int8.md means the same by both."""
+"""Operators that the file's operator set or ONNX Runtime lacks, in those that they have; docs/int8.md means the same by both."""
 
 from __future__ import annotations
 
@@ -7,21 +7,34 @@ from collections.abc import Callable
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType
 
 
 def expansion_constants(graph: Graph) -> dict[str, np.ndarray]:
     """The constants that expanded nodes read besides the graph's own."""
     found: dict[str, np.ndarray] = {}
     for node in graph.nodes:
-        if node.op not in EXPANSIONS:
+        if node.op not in EXPANSIONS and not is_whole_relu(graph, node):
             continue
         result, kind = node.outputs[0], graph.types[node.inputs[0]]
-        if node.op == "RMSNormalization":
+        if node.op == "Relu":
+            found[f"{result}/zero"] = np.array(0, kind.dtype.numpy)
+        elif node.op == "RMSNormalization":
             found[f"{result}/axes"] = np.array([len(kind.shape) - 1], np.int64)
             found[f"{result}/epsilon"] = np.array(node.attributes["epsilon"], kind.dtype.numpy)
         elif node.attributes["alpha"] != 1:
             found[f"{result}/alpha"] = np.array(node.attributes["alpha"], kind.dtype.numpy)
     return found
+
+
+def is_whole_relu(graph: Graph, node: Node) -> bool:
+    """Whether it is a Relu of integers that ONNX Runtime has none for."""
+    return node.op == "Relu" and graph.dtype(node.inputs[0]) is DType.INT64
+
+
+def whole_relu(node: Node) -> Node:
+    """The larger one of x and 0."""
+    return Node("Max", [*node.inputs, f"{node.outputs[0]}/zero"], node.outputs, {}, node.name)
 
 
 def swish(node: Node) -> list[Node]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 from onnx import helper, numpy_helper
 
-from edgec.export.expansions import EXPANSIONS, expansion_constants
+from edgec.export.expansions import EXPANSIONS, expansion_constants, is_whole_relu, whole_relu
 from edgec.export.identities import folder_of, identities, identity_constants, with_identity
 from edgec.export.loop import loop_protos
 from edgec.export.saturation import without_saturated_clips
@@ -127,6 +127,8 @@ def _expanded(graph: Graph, node: Node, folder: str) -> list[Node]:
         return [replace(node, attributes={name: value for name, value in node.attributes.items() if name != "dilations"})]
     if node.op in CELLS:
         return [with_identity(graph, node, folder)]
+    if is_whole_relu(graph, node):
+        return [whole_relu(node)]
     if node.op in EXPANSIONS:
         return EXPANSIONS[node.op](node)
     if schema(node.op).since_version > OPSET and node.op != "BitCast":

@@ -53,6 +53,12 @@ def test_swish_is_expanded_by_its_definition() -> None:
     np.testing.assert_allclose(found, x / (1 + np.exp(-1.5 * x)), rtol=1e-5, atol=1e-6)
 
 
+def test_relu_of_integers_that_onnx_runtime_has_none_for() -> None:
+    graph = loads("graph whole\ninput %x: int64[3]\n%y: int64[3] = Relu(%x)\noutput %y\n")
+    (found,) = Session(to_onnx(graph).SerializeToString(), Effort.ALL)(["y"], {"x": np.array([-(2**60) - 1, 0, 2**60 + 1])})
+    assert found.tolist() == [0, 0, 2**60 + 1]
+
+
 def test_canonical_graphs_survive_the_round_trip() -> None:
     graph = loads(text("weights per axis"))
     again = from_proto(to_onnx(graph)).graph
