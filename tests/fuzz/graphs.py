@@ -2,7 +2,7 @@
 sanitizers; now and then on ARM in an emulator, with shaders on lavapipe, or as packages are compiled.
 
 A model is right in float within the bounds of graphs_errors.py of ONNX Runtime, in int8 bit for bit as the oracle says, or it is refused by
-an error of edgec's own. One model of a batch goes through `edgec build`, with its exam.
+an error that graphs_refused.py expects. One model of a batch goes through `edgec build`, with its exam.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.fuzz.graphs_check import Refused, cases_of, samples
 from tests.fuzz.graphs_draft import Drawn
 from tests.fuzz.graphs_draw import DRAWERS, draw
 from tests.fuzz.graphs_minimize import minimized
+from tests.fuzz.graphs_refused import check_refusal
 from tests.operators.backends import FOREIGN, NATIVE, SANITIZE, VULKAN, Backend
 from tests.operators.case import Case
 from tests.operators.suite import OK, Compiled, run_programs
@@ -173,4 +174,6 @@ def through_the_command_line(drawn: Drawn, folder: Path, g: np.random.Generator)
     done = subprocess.run([sys.executable, "-m", "edgec.cli.main", *words], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, *SAID) or "Warning" in done.stderr:
         raise Wrong(f"edgec build, exit {done.returncode}", f"{' '.join(words)}: {done.stderr[-1500:]}")
+    if done.returncode:
+        check_refusal(done.stderr, "edgec build", calibrated="--calib" in words)
     return done.returncode

@@ -25,6 +25,7 @@ from edgec.targets import Target
 from tests.fuzz.frame import Wrong, key_of
 from tests.fuzz.graphs_draft import QUIET, Arrays, Drawn
 from tests.fuzz.graphs_errors import bounds
+from tests.fuzz.graphs_refused import check_refusal
 from tests.operators.case import Case, difference
 from tests.operators.suite import Compiled
 
@@ -32,7 +33,13 @@ STEPS = 4  # of the codes between ONNX Runtime's answer of model.int8.onnx and t
 
 
 class Refused(Exception):
-    """edgec says clearly that it does not compile the model."""
+    """edgec says clearly that it does not compile the model, for a reason of graphs_refused.py."""
+
+
+def refused(error: EdgecError, stage: str) -> Refused:
+    """Wrong where a drawn model must not be refused so."""
+    check_refusal(str(error), stage)
+    return Refused(str(error))
 
 
 def optimized(model: onnx.ModelProto) -> Graph:
@@ -40,7 +47,7 @@ def optimized(model: onnx.ModelProto) -> Graph:
         graph = from_proto(model).graph
         optimize(graph)
     except EdgecError as error:
-        raise Refused(str(error)) from None
+        raise refused(error, "import") from None
     return graph
 
 
@@ -48,7 +55,7 @@ def program_of(graph: Graph, target: Target) -> Program:
     try:
         program = schedule(lower(graph, target, "case"), target)
     except EdgecError as error:
-        raise Refused(str(error)) from None
+        raise refused(error, "lowering") from None
     plan(program)
     return program
 
@@ -90,7 +97,8 @@ def int8_cases(name: str, drawn: Drawn, graph: Graph, target: Target) -> list[Co
     if not is_quantized(graph):
         try:
             graph = quantize(graph, lambda: samples(drawn)).graph
-        except EdgecError:
+        except EdgecError as error:
+            check_refusal(str(error), "quantization", calibrated=True)
             return []
     if not is_coded(graph):
         return []

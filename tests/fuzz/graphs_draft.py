@@ -292,7 +292,7 @@ def single(
     names = list(dict.fromkeys(reads(node)))
     made = [onnx.ValueInfoProto(name=name) for name in node.output]
     graph = helper.make_graph([node], "one", [info(name, arrays[name], name in loose) for name in names], made)
-    if not (node.domain or defs.has(node.op_type) or node.op_type in BESIDE):
+    if not (node.domain or defs.has(node.op_type, opset, "") or node.op_type in BESIDE):
         raise Misfit("no such operator")
     try:
         session = onnxruntime.InferenceSession(wrapped(graph, opset).SerializeToString(), QUIET)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import defs
+from onnx import defs, parser
 
 from edgec.base.errors import ModelError
 from edgec.frontend import from_proto
@@ -19,14 +20,16 @@ from edgec.frontend.translation.rules import RULES
 from edgec.ops import OPERATORS
 from edgec.targets import load_target
 from tests.conftest import require
+from tests.fuzz import graphs_check
 from tests.fuzz.draw import nodes
-from tests.fuzz.frame import FUZZED, fuzz
-from tests.fuzz.graphs import ELSEWHERE, NATIVE_BACKENDS, problem, run
+from tests.fuzz.frame import FUZZED, Wrong, fuzz
+from tests.fuzz.graphs import ELSEWHERE, NATIVE_BACKENDS, problem, run, through_the_command_line
 from tests.fuzz.graphs_check import Refused, cases_of
 from tests.fuzz.graphs_draft import LEARNED, MICROSOFT, OPSETS, Draft, Drawn, Misfit, replayed
 from tests.fuzz.graphs_draw import DRAWERS, FAMILIES, draw
 from tests.fuzz.graphs_finds import FINDS
 from tests.fuzz.graphs_minimize import minimized
+from tests.fuzz.graphs_refused import check_refusal, kind_of
 from tests.operators.backends import NATIVE, Backend
 from tests.passes.compare import random_array
 
@@ -113,6 +116,60 @@ def test_drawings_repeat() -> None:
     first, again = (draw(np.random.default_rng(4), "Conv") for _ in range(2))
     assert first.model == again.model and "Conv" in first.operators
     assert all((a[name] == b[name]).all() for a, b in zip(first.vectors[:1], again.vectors[:1], strict=True) for name in a)
+
+
+UNTAKEN = "ONNX Runtime does not take the model: Failed to find node output or a constant initializer producing output: x1_transposed."
+EMPTY = "2 output(s) are empty tensors    hint: leave them out of the model\n  output v1: int64[0,2] holds nothing"
+CONSTANT = "the calibration data cannot be used\n  x0: every number is -0.04    hint: calibrate with real data"
+
+
+def test_refusals_that_a_drawn_model_may_meet() -> None:
+    check_refusal(EMPTY, "import")
+    check_refusal(f"error: {EMPTY}\n", "edgec build")
+    check_refusal(CONSTANT, "quantization", calibrated=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "calibrated"),
+    [(UNTAKEN, True), (CONSTANT, False), (f"{EMPTY}\n  n (Pad, opset 21): cannot be evaluated: index can't", False), ("", True)],
+)
+def test_any_other_refusal_is_a_find(text: str, calibrated: bool) -> None:
+    with pytest.raises(Wrong, match=r"^refused in import: "):
+        check_refusal(text, "import", calibrated=calibrated)
+
+
+def test_finds_among_refusals_have_one_key_for_one_cause() -> None:
+    assert (
+        kind_of("  n7 (Pad, opset 21): 3 pads for 'x'    hint: x7")
+        == kind_of("  m12 (Pad, opset 9): 4 pads for 'y'")
+        == "_ (Pad, opset _ _ pads for _"
+    )
+
+
+@pytest.mark.parametrize("refuses", ["from_proto", "lower", "quantize"])
+def test_a_refusal_at_any_stage_is_looked_at(refuses: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = drawn_of(parser.parse_model('<ir_version: 9, opset_import: ["": 21]> g (float[2] x) => (float[2] y) { y = Exp(x) }'))
+
+    def refuse(*_: object) -> None:
+        raise ModelError(UNTAKEN)
+
+    monkeypatch.setattr(graphs_check, refuses, refuse)
+    with pytest.raises(Wrong, match="ONNX Runtime does not take the model"):
+        cases_of("refused", drawn, load_target(NATIVE[0].target))
+
+
+def test_what_the_command_line_refuses_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = draw(np.random.default_rng(4), "Conv")
+    done = subprocess.CompletedProcess([], 3, "", f"error: {UNTAKEN}\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    with pytest.raises(Wrong, match="refused in edgec build"):
+        through_the_command_line(drawn, tmp_path / "work", np.random.default_rng(4))
+
+
+def test_what_onnx_runtime_knows_before_onnx_did_is_not_drawn() -> None:
+    draft = Draft(np.random.default_rng(1), 9)
+    with pytest.raises(Misfit, match="no such operator"):
+        draft.op("ThresholdedRelu", draft.input(np.float32, (2,)))
 
 
 @pytest.mark.long
