@@ -55,9 +55,8 @@ class FloatModel:
         return FloatModel(*self._source, optimize=False, fixed=self._fixed, functions=self._functions)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        self._session = self._session or self._open()
         wanted = [name for name in self._outputs if name not in self._shapes]
-        found = dict(zip(wanted, self._session(wanted, {name: inputs[name] for name in self._inputs} | self._fixed), strict=True))
+        found = dict(zip(wanted, self._run(wanted, inputs), strict=True))
         found |= {name: np.array(found[told].shape, np.int64) for name, told in self._shapes.items()}
         answers = [filled(found[name], self._types[name]) for name in self._outputs]
         for name, answer in zip(self._outputs, answers, strict=True):
@@ -66,6 +65,18 @@ class FloatModel:
                 hint = "one of both is wrong: please send us the model"
                 raise ModelError(f"ONNX Runtime computes {kind}, edgec {expected}", where=f"output {name}", hint=hint)
         return answers
+
+    def _run(self, wanted: list[str], inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """From an optimized session once more without: it may have fused what it then cannot run."""
+        self._session = self._session or self._open()
+        feed, (effort, halves) = {name: inputs[name] for name in self._inputs}, self._choices
+        try:
+            return self._session(wanted, feed | self._fixed)
+        except ModelError:
+            if effort is Effort.NONE:
+                raise
+        self._session, self._choices = None, (Effort.NONE, halves)
+        return self._run(wanted, inputs)
 
 
 def filled(array: np.ndarray, kind: TensorType) -> np.ndarray:

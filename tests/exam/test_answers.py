@@ -37,6 +37,24 @@ TEXT = """<ir_version: 9, opset_import: ["": 21, "com.microsoft": 1]>
     uint8 u = {128}> { r = Relu(v) y = com.microsoft.QLinearSoftmax<axis = -1, opset = 13>(x, s, z, t, u) }"""
 
 
+LANES = """<ir_version: 9, opset_import: ["": 21]> lanes (float[1,2,4,4] x) => (float[1,2,4,4] y)
+    <float[2] s = {0.02, 0.03}, uint8[2] z = {128, 120}, int8[2,2,1,1] k = {90, -40, 20, 70}, float t = {0.01}, int8 n = {0},
+    float r = {0.05}, uint8 u = {128}> {
+    c = QuantizeLinear<axis = 1>(x, s, z) d = DequantizeLinear<axis = 1>(c, s, z) w = DequantizeLinear(k, t, n)
+    p = Conv(d, w) q = QuantizeLinear(p, r, u) y = DequantizeLinear(q, r, u) }"""
+
+
+def test_what_onnx_runtime_fuses_and_cannot_run_answers_unfused() -> None:
+    """It makes one integer operator of a convolution of codes with a scale for each channel, and has none such."""
+    model = parser.parse_model(LANES)
+    x = {"x": np.linspace(-2, 2, 32, dtype=np.float32).reshape(1, 2, 4, 4)}
+    with pytest.raises(onnxruntime.capi.onnxruntime_pybind11_state.Fail, match="zero point must be a scalar"):
+        onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, x)
+    run = FloatModel(from_proto(model).graph)
+    (found,), (wanted,) = run(x), FloatModel(from_proto(model).graph, optimize=False)(x)
+    assert (found == wanted).all() and found.std() > 0.1 and (run(x)[0] == found).all()
+
+
 def test_codes_that_were_folded_are_asked_for_as_each_operator_rounds_them(tmp_path: Path) -> None:
     """ONNX Runtime's own operator rounds one of them otherwise."""
     model, file = parser.parse_model(TEXT), tmp_path / "folded.onnx"
