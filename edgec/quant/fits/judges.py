@@ -22,6 +22,11 @@ class Judges:
         self._known: list[dict[Any, list[Tried]]] = [{} for _ in turns]
         self._open: tuple[int, Folds] | None = None
 
+    @property
+    def turns(self) -> int:
+        """How many there are."""
+        return len(self._turns)
+
     def by(self, turns: int) -> Judge:
         """The scores of choices by what was held back and by the first `turns`."""
 

@@ -77,11 +77,8 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     held = shares_of(count)[0][1]
     apart = len(judged) == 1 and known.number(held) >= ALONE
     more = len(judged) == 1 and count > 1  # samples could judge
-    paid = TURNS[: turns_paid(graph, count, len(TURNS), options)] if more else ()
-    judges = Judges(judged, choice, [partial(folds, [pair], options) for pair in paid])
-    certain = not any(choice.values()) or (more and stands(choice, judges.by(0), SURE if apart else PLAINLY))
-    if not certain:
-        choice = final_verdict(choice, [judges.by(turns) for turns in range(1 if apart else len(paid), len(paid) + 1)])
+    turns = [partial(folds, [pair], options) for pair in TURNS[: turns_paid(graph, count, len(TURNS), options)] if more]
+    choice, certain = confirmed(choice, Judges(judged, choice, turns), apart)
     steps = [replace(report, taken=len(places(choice, report.step))) for report in steps]
     kept = frozenset(layer.node.name for layer in layers)
     if layers:
@@ -103,6 +100,17 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     final = luckiest(ends, trial(range(SHARES), SEEN)) if len(ends) > 1 else ends[0]
     held, apart = (held, True) if apart and not levers else (range(SHARES), False)
     return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), known.number(held), apart, kept, between)
+
+
+def confirmed(choice: Choice, judges: Judges, apart: bool) -> tuple[Choice, bool]:
+    """What is left of it by the last word of all samples, and whether those that were held back so far were certain of it.
+
+    apart: whether these are enough, and any part of the others as well.
+    """
+    most = judges.turns
+    if not any(choice.values()) or (most and stands(choice, judges.by(0), SURE if apart else PLAINLY)):
+        return choice, True
+    return final_verdict(choice, [judges.by(turns) for turns in range(1 if apart else most, most + 1)]), False
 
 
 def with_floats(options: QuantizeOptions, nodes: Iterable[str]) -> QuantizeOptions:
