@@ -248,3 +248,37 @@ def test_features_must_gain_what_other_data_may_take() -> None:
         fit = Fit(graph, joined(extents), opened, sum(counts), QuantizeOptions())
         offered = fit.candidates(FEATURES, PLAIN)
         assert offered and fit.due(FEATURES, {FEATURES: frozenset(offered)}) >= RISK > LEAST
+
+
+def test_samples_that_judge_do_not_say_how_far_even_features_go() -> None:
+    """The last quarter goes three times as far, which makes wider what nothing equalizes; what is equalized by the others cuts it."""
+    graph = spectrum()
+
+    def opened() -> Iterator[dict[str, np.ndarray]]:
+        yield from ({"x": sample["x"] * (3 if index % 4 == 3 else 1)} for index, sample in enumerate(uneven(graph)()))
+
+    parts, _ = measure_extents(graph, select(graph).values, {}, opened, None, feature_counts(graph))
+    whole, seen = joined(parts), joined(parts[:3])
+    extents = {value: extent.between(whole[value]) for value, extent in seen.items()}
+    known, unknown = (Fit(graph, extents, opened, 24, QuantizeOptions(), judged) for judged in ({}, seen))
+    choice = {FEATURES: frozenset(known.candidates(FEATURES, PLAIN))}
+    assert known.calibration(PLAIN).parameters == unknown.calibration(PLAIN).parameters
+    wide, narrow = (fit.calibration(choice).parameters for fit in (known, unknown))
+    even = [value for value in wide if value not in known.calibration(PLAIN).parameters]
+    assert even and all(wide[value].scale > 2.5 * narrow[value].scale for value in even)
+
+
+def test_what_even_features_cut_of_other_samples_is_seen() -> None:
+    """Of 96 features each sample has two loud ones: others have such of which no sample that was fitted to is known."""
+    small = Small((1, 96), seed=5)
+    graph = small.done(gemm(small, small.node("Relu", gemm(small, "x", 64)), 8))
+
+    def opened() -> Iterator[dict[str, np.ndarray]]:
+        for _ in range(32):
+            x = small.rng.standard_normal((1, 96)).astype(np.float32) * 0.1
+            x[0, small.rng.choice(96, 2)] = small.rng.uniform(1, 3, 2)
+            yield {"x": x}
+
+    known = list(opened())
+    (step,) = [one for one in quantize(graph, lambda: iter(known)).report.steps if one["step"] == FEATURES]
+    assert step["everywhere"] < step["before"] - 15 and not step["taken"]

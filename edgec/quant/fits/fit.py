@@ -67,8 +67,16 @@ class Fit:
     Each stage remembers its latest result: steps are decided in order, so what a stage depends on changes seldom.
     """
 
-    def __init__(self, graph: Graph, extents: Mapping[str, Extent], samples: Samples, count: int, options: QuantizeOptions) -> None:
+    def __init__(
+        self, graph: Graph, extents: Mapping[str, Extent], samples: Samples, count: int, options: QuantizeOptions,
+        seen: Mapping[str, Extent] | None = None,
+    ) -> None:  # fmt: skip
+        """seen: the extents of these samples alone, where others are to judge: how far features go that are equalized.
+
+        Where the ends of `extents` are of those that judge as well, these see nothing of what equalized features cut of other samples.
+        """
         self._graph, self._extents, self.samples, self.count, self._options = graph, extents, samples, count, options
+        self._seen = seen or {}
         self._latest: dict[str, tuple[Any, Any]] = {}
         self._model, self._evenness = fingerprint(graph), HALF
 
@@ -268,7 +276,8 @@ class Fit:
             selection = store_equalized(graph, factors, self._options.exclude, self._options.codes_out, self._shaped(choice))
             divisors, named = factors | spread(divided, even), even_names(graph, even)
             divisors |= {value: divisors[origin] for value, origin in named.items()}
-            ends = {value: bounded(graph, value, extents[named.get(value, value)].ends(divisors.get(value))) for value in selection.values}
+            known = extents | {value: self._seen[value] for value in spread(divided, even) if value in self._seen}
+            ends = {value: bounded(graph, value, known[named.get(value, value)].ends(divisors.get(value))) for value in selection.values}
             ours = {*selection.produced, *divisors}
             pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in ours)
             return Structure(graph, selection, splits, factors, divisors, ends, pixels)

@@ -27,7 +27,7 @@ from edgec.quant.scope.coverage import Selection, excluded_nodes, select
 from edgec.quant.search.evening import evened_choices
 from edgec.quant.search.levers import LEVERS, usual_levers, with_levers
 from edgec.quant.trials.shares import JUDGES, TURNS, Pairs, part, shares_of, some
-from edgec.quant.trials.steps import PLAIN, Choice, StepReport, places, search
+from edgec.quant.trials.steps import FEATURES, PLAIN, Choice, StepReport, places, search
 from edgec.quant.trials.trial import Trial
 from edgec.quant.trials.verdict import PLAINLY, SURE, final_verdict, stands
 
@@ -60,29 +60,31 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     known = measured(graph, selection, samples, options)
     samples, extents, count = known.samples, known.extents, sum(known.counts)
 
-    def fit(shares: Collection[int], options: QuantizeOptions) -> Fit:
-        fitted = {value: extent.between(known.ends[value]) for value, extent in joined([extents[share] for share in shares]).items()}
-        return Fit(graph, fitted, part(samples, shares), known.number(shares), options)
+    def fit(shares: Collection[int], options: QuantizeOptions, judged: bool = False) -> Fit:
+        seen = joined([extents[share] for share in shares])
+        fitted = {value: extent.between(known.ends[value]) for value, extent in seen.items()}
+        return Fit(graph, fitted, part(samples, shares), known.number(shares), options, seen if judged else {})
 
     def trial(shares: Collection[int], most: int = JUDGES) -> Trial:
         return Trial(graph, some(part(samples, shares), known.number(shares), most), min(known.number(shares), most), options.progress)
 
-    def folds(pairs: Pairs, options: QuantizeOptions) -> Folds:
-        return Folds([(fit(fitted, options), trial(held)) for fitted, held in pairs], options.progress)
+    def folds(pairs: Pairs, options: QuantizeOptions, judged: bool = False) -> Folds:
+        return Folds([(fit(fitted, options, judged), trial(held)) for fitted, held in pairs], options.progress)
 
-    judged = folds(shares_of(count), options)
-    judged, between, choice, steps = searched(graph, judged, options, partial(folds, shares_of(count)))
+    pairs = shares_of(count)
+    apart = len(pairs) == 1 and known.number(pairs[0][1]) >= ALONE
+    judging = partial(folds, judged=not apart)  # few samples that judge would widen the ranges of even features so that nothing is cut
+    judged, between, choice, steps = searched(graph, judging(pairs, options), options, partial(judging, pairs))
     wholly, options = with_floats(wholly, between.nodes), with_floats(options, between.nodes)
     choice = judged.first.effective(choice)
-    held = shares_of(count)[0][1]
-    apart = len(judged) == 1 and known.number(held) >= ALONE
-    more = len(judged) == 1 and count > 1  # samples could judge
-    turns = [partial(folds, [pair], options) for pair in TURNS[: turns_paid(graph, count, len(TURNS), options)] if more]
+    more = len(pairs) == 1 and count > 1  # samples could judge
+    turns = [partial(judging, [pair], options) for pair in TURNS[: turns_paid(graph, count, len(TURNS), options)] if more]
     choice, certain = confirmed(choice, Judges(judged, choice, turns), apart)
+    judged = folds(pairs, options) if not apart and places(choice, FEATURES) else judged
     steps = [replace(report, taken=len(places(choice, report.step))) for report in steps]
     kept = frozenset(layer.node.name for layer in layers)
     if layers:
-        whole = folds(shares_of(count), wholly)
+        whole = folds(pairs, wholly)
         kept = choose_floats(graph, inner, norms, heads, judged.score(choice), partial(whole.score, choice))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
     high, few = options.effort == "high", len(judged) > 1 or (more and not apart)
@@ -98,7 +100,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     of_all = (lambda: usual if every else fitted(whole_fit())) if few or (levers and more) else None
     ends, more_steps = with_levers(graph, apiece, usual, of_all, options, before, levers)
     final = luckiest(ends, trial(range(SHARES), SEEN)) if len(ends) > 1 else ends[0]
-    held, apart = (held, True) if apart and not levers else (range(SHARES), False)
+    held, apart = (pairs[0][1], True) if apart and not levers else (range(SHARES), False)
     return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), known.number(held), apart, kept, between)
 
 
