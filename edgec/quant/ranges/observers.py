@@ -12,8 +12,7 @@ from edgec.quant.ranges.clipping import PLACES, Tails, uncertainty
 BINS = 2048
 CAUTION = 2.0  # standard errors by which what a range cuts counts for more on other samples: what few of them have, some others will
 LARGEST = float(np.finfo(np.float32).max)
-MOST, FEWEST = 1 << 16, 1 << 13  # numbers of one value and sample that are counted; fewer where samples are many
-ENOUGH = 1 << 21  # numbers of one value in all
+ENOUGH = 1 << 16  # numbers of one value and sample that are counted
 WHOLE = frozenset({"percentile"})  # observers that go by all numbers, exact zeros among them
 TOGETHER = 16  # ranges whose errors are computed together
 Range = tuple[float, float]
@@ -23,12 +22,12 @@ class Histogram:
     """Counts of a stream of numbers in BINS equal bins over [low, high].
 
     `weights` says how much each channel (axis 1) matters. `seen_as`: f(centers) where the numbers are only read through a function f.
-    samples: how many there will be; whole: whether `counts` are asked for.
+    whole: whether `counts` are asked for.
     """
 
-    def __init__(self, low: float, high: float, weights: np.ndarray | None = None, *, samples: int = 1, whole: bool = True) -> None:
+    def __init__(self, low: float, high: float, weights: np.ndarray | None = None, *, whole: bool = True) -> None:
         self.low, self.high = low, high
-        self._most, self._whole = max(FEWEST, min(MOST, ENOUGH // max(samples, 1))), whole
+        self._whole = whole
         self.weights = np.ones(1) if weights is None else weights
         self.counts = np.zeros(BINS, np.int64)
         self.inexact = np.zeros(BINS)  # weighted, and without the exact zeros, which quantize without error
@@ -37,7 +36,7 @@ class Histogram:
 
     def add(self, values: np.ndarray) -> None:
         """Count the numbers of one sample, or evenly spread ones where there are very many."""
-        step = values.size // self._most + 1
+        step = values.size // ENOUGH + 1
         step += step % 2 == 0  # rows are often of even length
         flat = np.ascontiguousarray(values.ravel()[::step])
         span = self.high - self.low

@@ -158,7 +158,7 @@ def measure_histograms(
 ) -> dict[str, Histogram]:
     """The histograms of the values of `ends` between those ends, each channel weighted. whole: with the counts of all numbers."""
     probe = Probe(graph, list(ends))
-    histograms = {value: Histogram(*limits, weights.get(value), samples=count, whole=whole) for value, limits in ends.items()}
+    histograms = {value: Histogram(*limits, weights.get(value), whole=whole) for value, limits in ends.items()}
     for found in probe.over(watched(samples, "histograms", progress, count)):
         for value, array in found:
             histograms[value].add(array)
