@@ -103,7 +103,8 @@ MODES: dict[str, Callable[[Axis, Mapping[str, Any], np.ndarray], np.ndarray | No
 # None where the reference computes what ONNX defines
 CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray] | None]] = {"LRN": local_response, "Resize": resize}
 # What the reference computes wrongly, and nothing here instead: of recurrent cells it knows neither all functions nor directions, and it
-# counts the places of the largest otherwise. Packages compute them, of constants too, and loops, whose bodies are graphs of our own.
-BEYOND = frozenset((*CELLS, "MaxPool", LOOP))
+# counts the places of the largest otherwise; of a ConvTranspose in groups it takes the wrong weights, and the bias of one for all.
+# Packages compute them, of constants too, and loops, whose bodies are graphs of our own.
+BEYOND = frozenset((*CELLS, "ConvTranspose", "MaxPool", LOOP))
 # Operands with which the reference computes what ONNX defines
 RESTATED: dict[str, Callable[[Mapping[str, Any], Inputs], Inputs]] = {"Resize": resize_by_extents, "Pad": cropped}

@@ -210,6 +210,15 @@ def test_what_the_reference_gets_wrong_is_not_folded() -> None:
     assert ops(same_results(model(nodes, {"x": [2, 3, 1]}, ["y"], {"c": weights(2, 3, 9)}))) == ["GlobalMaxPool", "Add"]
 
 
+@pytest.mark.parametrize(("channels", "group", "bias"), [(4, 2, "w"), (3, 3, "w b"), (4, 4, "w b")])
+def test_groups_of_a_transposed_convolution_of_known_data_are_not_folded(channels: int, group: int, bias: str) -> None:
+    """ONNX's reference takes the weights of other groups, and the first ones' bias for all."""
+    nodes = [node("ConvTranspose", f"c {bias}", "t", group=group), node("Add", "x t", "y")]
+    known = {"c": weights(1, channels, 5), "w": weights(channels, 1, 3), "b": weights(group)}
+    constants = {name: known[name] for name in ["c", *bias.split()]}
+    assert ops(same_results(model(nodes, {"x": [1, 1, 1]}, ["y"], constants))) == ["ConvTranspose", "Add"]
+
+
 @pytest.mark.parametrize(
     ("call", "known", "expected"),
     [
