@@ -86,6 +86,12 @@ def resize_by_extents(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
     return [x, None, None, np.array(sizes, np.int64)]
 
 
+def softsign(attributes: Mapping[str, Any], inputs: Inputs) -> list[np.ndarray] | None:
+    """Softsign of one number without axes, which the reference refuses."""
+    (x,) = inputs
+    return [np.asarray(x / (1 + np.abs(x)), x.dtype)] if x is not None and not x.ndim else None
+
+
 def cropped(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
     """Pad: where it takes some of the data away, the reference fails, so they are gone before."""
     x, pads = inputs[:2]
@@ -101,7 +107,9 @@ MODES: dict[str, Callable[[Axis, Mapping[str, Any], np.ndarray], np.ndarray | No
     "nearest": _taken, "linear": _between, "cubic": _cubic,
 }  # fmt: skip
 # None where the reference computes what ONNX defines
-CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray] | None]] = {"LRN": local_response, "Resize": resize}
+CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray] | None]] = {
+    "LRN": local_response, "Resize": resize, "Softsign": softsign,
+}  # fmt: skip
 # What the reference computes wrongly, and nothing here instead: of recurrent cells it knows neither all functions nor directions, and it
 # counts the places of the largest otherwise; of a ConvTranspose in groups it takes the wrong weights, and the bias of one for all.
 # Packages compute them, of constants too, and loops, whose bodies are graphs of our own.

@@ -210,6 +210,12 @@ def test_what_the_reference_gets_wrong_is_not_folded() -> None:
     assert ops(same_results(model(nodes, {"x": [2, 3, 1]}, ["y"], {"c": weights(2, 3, 9)}))) == ["GlobalMaxPool", "Add"]
 
 
+def test_a_number_without_axes_that_the_reference_refuses_is_folded() -> None:
+    nodes = [node("Softsign", "c", "s"), node("Add", "x s", "y")]
+    graph = same_results(model(nodes, {"x": [3]}, ["y"], {"c": np.array(-0.75, np.float32)}))
+    assert ops(graph) == ["Add"] and any(array.shape == () and array == np.float32(-0.75 / 1.75) for array in graph.constants.values())
+
+
 @pytest.mark.parametrize(("channels", "group", "bias"), [(4, 2, "w"), (3, 3, "w b"), (4, 4, "w b")])
 def test_groups_of_a_transposed_convolution_of_known_data_are_not_folded(channels: int, group: int, bias: str) -> None:
     """ONNX's reference takes the weights of other groups, and the first ones' bias for all."""
