@@ -60,20 +60,21 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     known = measured(graph, selection, samples, options)
     samples, extents, count = known.samples, known.extents, sum(known.counts)
 
-    def fit(shares: Collection[int], options: QuantizeOptions, judged: bool = False) -> Fit:
+    def fit(shares: Collection[int], options: QuantizeOptions, own: bool = False) -> Fit:
+        """own: these samples alone say how far even features go."""
         seen = joined([extents[share] for share in shares])
         fitted = {value: extent.between(known.ends[value]) for value, extent in seen.items()}
-        return Fit(graph, fitted, part(samples, shares), known.number(shares), options, seen if judged else {})
+        return Fit(graph, fitted, part(samples, shares), known.number(shares), options, seen if own else {})
 
     def trial(shares: Collection[int], most: int = JUDGES) -> Trial:
         return Trial(graph, some(part(samples, shares), known.number(shares), most), min(known.number(shares), most), options.progress)
 
-    def folds(pairs: Pairs, options: QuantizeOptions, judged: bool = False) -> Folds:
-        return Folds([(fit(fitted, options, judged), trial(held)) for fitted, held in pairs], options.progress)
+    def folds(pairs: Pairs, options: QuantizeOptions, own: bool = False) -> Folds:
+        return Folds([(fit(fitted, options, own), trial(held)) for fitted, held in pairs], options.progress)
 
     pairs = shares_of(count)
     apart = len(pairs) == 1 and known.number(pairs[0][1]) >= ALONE
-    judging = partial(folds, judged=not apart)  # few samples that judge would widen the ranges of even features so that nothing is cut
+    judging = partial(folds, own=not apart)  # few that judge would widen the ranges of even features until nothing of theirs is cut
     judged, between, choice, steps = searched(graph, judging(pairs, options), options, partial(judging, pairs))
     wholly, options = with_floats(wholly, between.nodes), with_floats(options, between.nodes)
     choice = judged.first.effective(choice)
