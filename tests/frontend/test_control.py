@@ -172,6 +172,12 @@ def test_how_many_turns_a_loop_has_and_whether_a_run_decides_it(turns: str, star
     assert [(loop.turns, bool(loop.condition)) for loop in loops_in(long(turns, start, on))] == ([found] if found else [])
 
 
+@pytest.mark.parametrize(("start", "found"), [("", []), ("go", [(3, True)])])
+def test_few_turns_that_a_run_may_not_begin_are_counted_by_what_their_condition_reads(start: str, found: list[tuple[int, bool]]) -> None:
+    text = LONG.replace("TURNS", "9223372036854775807").replace("START", start).replace("ON", "Identity(less)").replace("{40}", "{6}")
+    assert [(loop.turns, bool(loop.condition)) for loop in loops_in(read(text).graph)] == found
+
+
 def test_turns_that_must_be_known_are_written_out() -> None:
     shaped = read("""(float[20] x) => (float[2] y) {
       often = Constant<value = int64 {9}>()  none = Constant<value = float[2] {0, 0}>()

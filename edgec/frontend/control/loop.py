@@ -114,7 +114,8 @@ def _kept(b: Builder, s: Source, turn: Turn, most: float, firsts: Sequence[str],
     """The loop of this turn, placed; None as `keep` says. firsts: what the turn's states are before the first one."""
     given = {name: (b.value(first), then) for name, first, then in zip(turn.states, firsts, turn.next, strict=True)}
     ahead = foresee(turn.graph, turn.number, given, turn.goes_on, most)
-    if ahead is None or ahead.turns <= FEW or ahead.turns > LONGEST:
+    uncounted = bool(condition) and most > LONGEST  # is not written out, since only here it is known how often it runs at most
+    if ahead is None or (ahead.turns <= FEW and not uncounted) or ahead.turns > LONGEST:
         return None
     if not (firsts or turn.rows):
         return Looped([], [], False)
