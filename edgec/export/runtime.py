@@ -33,7 +33,6 @@ class Effort(Enum):
     """How much ONNX Runtime may fuse and reorder."""
 
     NONE = _LEVELS.ORT_DISABLE_ALL
-    EXTENDED = _LEVELS.ORT_ENABLE_EXTENDED
     ALL = _LEVELS.ORT_ENABLE_ALL
 
 

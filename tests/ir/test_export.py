@@ -101,6 +101,6 @@ def test_a_loop_over_what_comes_from_codes_can_be_optimized() -> None:
     (loop,) = [node for node in model.graph.node if node.op_type == "Loop"]
     assert len(loop.input) == 4 and not {"rows", "x"} & {name for node in loop.attribute[0].g.node for name in node.input}
     feed = {"q": np.arange(24, dtype=np.uint8), "s": np.array([1, -1], np.float32)}
-    (found,) = Session(model.SerializeToString(), Effort.EXTENDED)(["y"], feed)
+    (found,) = Session(model.SerializeToString(), Effort.ALL)(["y"], feed)
     expected = feed["s"] + ((feed["q"].astype(np.float32) - 3) / 2).reshape(12, 2).sum(axis=0)
     np.testing.assert_array_equal(found, expected)

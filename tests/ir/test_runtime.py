@@ -61,7 +61,7 @@ def test_float_weights_stay_float_between_values_that_are_stored() -> None:
         e = QuantizeLinear(d, s, z)
         y = DequantizeLinear(e, s, z)
     }"""
-    run = Session(model(text), Effort.EXTENDED)
+    run = Session(model(text), Effort.ALL)
     assert run(["y"], {"x": np.array([0, 1], np.float32).reshape(1, 2, 1, 1)})[0].item() == pytest.approx(0.1, abs=1e-3)
 
 
@@ -104,6 +104,6 @@ def test_a_node_that_an_optimizer_makes_and_refuses() -> None:
         e = QuantizeLinear(p, s, z)
         y = DequantizeLinear(e, s, z)
     }"""
-    run = Session(model(text), Effort.EXTENDED)
+    run = Session(model(text), Effort.ALL)
     found = run(["y"], {"x": np.arange(5, dtype=np.float32).reshape(1, 1, 5, 1)})
     np.testing.assert_array_equal(found[0].reshape(-1), [1, 2, 3])

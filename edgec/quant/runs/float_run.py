@@ -28,7 +28,7 @@ class Probe:
         """`exact` keeps every Q/DQ pair in float (no integer kernels are fused)."""
         self.values = list(dict.fromkeys(values))
         self.graph = graph
-        effort = Effort.NONE if exact else Effort.EXTENDED
+        effort = Effort.NONE if exact else Effort.ALL
         seen = [(part, _seen(graph, part)) for part in _portions(graph, self.values)]
         self._ahead = _ahead(max(_held(one) for _, one in seen))
         self._parts = [(part, one.outputs, _opened(one, effort)) for part, one in seen]

@@ -43,7 +43,7 @@ class Walk:
         outputs = [name for name in made if name not in self._constant and (name == value or self._needed(name))]
         constants = {name: graph.constants[name] for name in read if name in graph.constants}
         part = Graph(graph.name, inputs, outputs, nodes, constants, graph.types, graph.metadata).copy()
-        session = Session(to_onnx(part).SerializeToString(), Effort.EXTENDED, lean=True)
+        session = Session(to_onnx(part).SerializeToString(), Effort.ALL, lean=True)
         for values in self._alive:
             values.update(zip(outputs, session(outputs, {name: values[name] for name in inputs}), strict=True))
             for name in [name for name in values if name != value and not self._needed(name)]:
