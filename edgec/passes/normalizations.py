@@ -1,5 +1,5 @@
 """Layer normalization, found again in its primitive operators, in three steps: the core, the scale, the bias; and by root mean squares.
-Normalization of whole images, channels last."""
+Normalization of whole images, channels last, and of channels with what scales and shifts them."""
 
 from __future__ import annotations
 
@@ -175,3 +175,42 @@ def _norm_and_constant(graph: Graph, node: Node, *operators: str) -> tuple[Node,
         why_not(node, "the constant varies over other axes")
         return None
     return norm, np.array(np.broadcast_to(constant.reshape(constant.shape[len(leading) :]), shape))
+
+
+@rewrites("Mul")
+def fold_instance_norm_scale(graph: Graph, node: Node) -> bool:
+    """instancenorm(x; s, b) * c -> instancenorm(x; s*c, b*c), for a constant c of one number for each channel, or for all."""
+    match = _norm_of_channels(graph, node)
+    if match is None:
+        return False
+    norm, scale, bias, constant = match
+    return _become_instance_norm(graph, node, norm, scale.astype(np.float64) * constant, bias.astype(np.float64) * constant)
+
+
+@rewrites("Add")
+def fold_instance_norm_bias(graph: Graph, node: Node) -> bool:
+    """instancenorm(x; s, b) + c -> instancenorm(x; s, b + c), for a constant c of one number for each channel, or for all."""
+    match = _norm_of_channels(graph, node)
+    if match is None:
+        return False
+    norm, scale, bias, constant = match
+    return _become_instance_norm(graph, node, norm, scale, bias.astype(np.float64) + constant)
+
+
+def _norm_of_channels(graph: Graph, node: Node) -> tuple[Node, np.ndarray, np.ndarray, np.ndarray] | None:
+    """The normalization before a binary node, its constant scale and bias, and the node's constant operand for each channel."""
+    operand = constant_operand(graph, node)
+    norm = sole_producer(graph, operand[0], "InstanceNormalization") if operand is not None else None
+    if operand is None or norm is None or graph.types[operand[0]] != graph.types[node.outputs[0]]:
+        return None
+    scale, bias = (graph.constant(name) for name in norm.inputs[1:])
+    constant = operand[1].reshape(*[1] * (len(graph.shape(operand[0])) - operand[1].ndim), *operand[1].shape)
+    if scale is None or bias is None or constant.size != constant.shape[1]:
+        why_not(node, "the scale or bias is computed, or the constant varies over other axes")
+        return None
+    return norm, scale, bias, np.broadcast_to(constant.reshape(-1), scale.shape)
+
+
+def _become_instance_norm(graph: Graph, node: Node, norm: Node, scale: np.ndarray, bias: np.ndarray) -> bool:
+    kept = [graph.add_constant(name, array.astype(np.float32)) for name, array in zip(norm.inputs[1:], (scale, bias), strict=True)]
+    return become(graph, node, norm.op, [norm.inputs[0], *kept], norm.attributes)

@@ -82,6 +82,8 @@ PIPELINE: tuple[Rewrite, ...] = (
     normalizations.fuse_root_norm,
     normalizations.fold_layer_norm_scale,
     normalizations.fold_layer_norm_bias,
+    normalizations.fold_instance_norm_scale,
+    normalizations.fold_instance_norm_bias,
     normalizations.normalize_images,
     # algebra
     arithmetic.remove_neutral,
