@@ -180,7 +180,7 @@ def test_those_that_judge_are_spread_over_all() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_steps_make_it_better_and_the_report_says_what_was_tried(family: str) -> None:
     graph = net(family)
-    report = quantize(graph, samples(graph, 16)).report
+    report = quantize(graph, samples(graph, 24)).report
     assert [step["step"] for step in report.steps] == [
         step for step in (*STEPS, CENTRED.name) if step in {row["step"] for row in report.steps}
     ]
