@@ -147,6 +147,14 @@ def _beside_infinity(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
     return not np.isfinite(operands[node.input[0]]).all() or not np.isfinite(result).all()
 
 
+def _subtracted(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    """Winograd's form of a convolution of 3x3 subtracts infinities of neighbours, see docs/int8.md: of an image that has one."""
+    x, weights = (operands[name] for name in node.input[:2])
+    if weights.shape[2:] != (3, 3):
+        return False
+    return np.broadcast_to(~np.isfinite(x).all(axis=(1, 2, 3), keepdims=True), result.shape)
+
+
 def _any_infinity(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
     """A function of NaN may be a number in ONNX Runtime, and the infinite result of one step is an operand of the next."""
     floats = [operands[name] for name in node.input if name and operands[name].dtype.kind == "f"]
@@ -219,6 +227,7 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"CumProd", "ReduceProd"}, _multiplied_over),
     ({"ScatterND", "ScatterElements"}, _reduced_beside_nan),
     (SUMS, _summed_in_floats),
+    ({"Conv", "FusedConv"}, _subtracted),
     ({"QLinearSoftmax"}, _alone),
     ({"Mod"}, _divided_in_doubles),
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
