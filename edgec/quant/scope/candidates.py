@@ -12,8 +12,8 @@ from edgec.integer.tails import activation_of
 from edgec.integer.unary import following_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
-from edgec.quant.scope import affine, packed
-from edgec.quant.scope.affine import behind_normalizations
+from edgec.quant.scope import normalized, packed
+from edgec.quant.scope.normalized import behind_normalizations
 from edgec.quant.scope.packed import unpacking
 from edgec.quant.scope.residual import carries, residual_values
 from edgec.quant.scope.squares import WHY, written_out
@@ -68,7 +68,7 @@ def candidates_of(graph: Graph, *, codes_out: bool = False, shaped: Collection[s
     """
     streams = residual_values(graph)
     apart = dict.fromkeys(written_out(graph), WHY) | dict.fromkeys(() if codes_out else unpacking(graph), packed.WHY)
-    apart = dict.fromkeys(behind_normalizations(graph, apart), affine.WHY) | apart
+    apart = dict.fromkeys(behind_normalizations(graph, apart), normalized.WHY) | apart
     roles = {node: (Role.FLOAT, apart[node]) if node in apart else role_of(graph, node) for node in graph.nodes}
     activations = {node: _finish(graph, node, role, shaped) for node, (role, _) in roles.items() if role in FOLLOWED}
     functions = {node for node, (role, _) in roles.items() if role is Role.TABLE}

@@ -7,8 +7,8 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.scope.affine import WHY
 from edgec.quant.scope.coverage import select
+from edgec.quant.scope.normalized import WHY
 from tests.quant.small import Small, samples, sqnr
 
 PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False, shape_sums=False)
