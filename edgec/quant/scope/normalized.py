@@ -12,7 +12,7 @@ from collections.abc import Collection
 from edgec.ir.graph import Graph, Node
 
 WHY = "scales, shifts or bounds what a normalization in float gives"
-NORMALIZATIONS = frozenset({"InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization", "LpNormalization"})
+NORMALIZATION = "InstanceNormalization"  # groups, mean and variance, and norms of vectors come as this, or written out
 STEPS = frozenset({"Mul", "Add", "Sub", "Div", "Relu", "Clip", "LeakyRelu"})
 MOVES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Identity"})
 
@@ -25,7 +25,7 @@ def behind_normalizations(graph: Graph, written: Collection[Node]) -> frozenset[
         moves = _moved(graph, node, given) if node.op in STEPS else None
         if moves is not None:
             found.update([*moves, node])
-        if moves is not None or node.op in NORMALIZATIONS:
+        if moves is not None or node.op == NORMALIZATION:
             given.update(node.outputs)
     return frozenset(found)
 
