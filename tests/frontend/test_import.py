@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.ir.types import Symbol
@@ -91,11 +92,18 @@ def test_composite_operators_are_expanded(op: str) -> None:
     same_results(model([node(op, "x", "y")], {"x": [2, 3, 4, 5]}, ["y"], opset=18))
 
 
-def test_group_normalization_is_expanded_by_the_types_of_its_operands() -> None:
-    proto = model(
-        [node("GroupNormalization", "x s b", "y", num_groups=2)], {"x": [1, 4, 3, 3]}, ["y"], {"s": weights(4), "b": weights(4)}, opset=21
-    )
-    same_results(proto)
+@pytest.mark.parametrize("shape", [[2, 4, 3, 3], [1, 4, 5], [3, 4]])
+def test_group_normalization_is_a_normalization_of_instances(shape: list[int]) -> None:
+    parameters = {"s": weights(4), "b": weights(4, seed=1)}
+    graph = same_results(model([node("GroupNormalization", "x s b", "y", num_groups=2)], {"x": shape}, ["y"], parameters, opset=21))
+    assert [op for op in ops(graph) if op not in ("Reshape", "Identity")] == ["InstanceNormalization", "Mul", "Add"]
+
+
+@pytest.mark.parametrize("groups", [0, 3, -2])
+def test_groups_that_do_not_divide_the_channels_are_refused(groups: int) -> None:
+    nodes = [node("GroupNormalization", "x s b", "y", num_groups=groups)]
+    with pytest.raises(ModelError, match="num_groups must divide the channels"):
+        from_proto(model(nodes, {"x": [1, 4, 3, 3]}, ["y"], {"s": weights(4), "b": weights(4)}, opset=21))
 
 
 @pytest.mark.parametrize("taken", [True, False])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value
@@ -52,6 +54,19 @@ def mean_variance_normalization(b: Builder, s: Source) -> None:
     (variance,) = b.emit(s, "ReduceMean", [*b.emit(s, "Mul", [centered, centered]), axes], attributes={"keepdims": 1})
     least = b.constant(f"{s.outputs[0]}_least", 1e-9, b.type(x).dtype.value)
     b.emit(s, "Div", [centered, *b.emit(s, "Add", [*b.emit(s, "Sqrt", [variance]), least])], s.outputs)
+
+
+@rule("GroupNormalization")
+def group_normalization(b: Builder, s: Source) -> None:
+    """Each group of channels is normalized as one instance, as PyTorch writes it; then each channel has its scale and bias."""
+    x, *parameters = (Value(b, s, name) for name in s.inputs)
+    shape, groups = x.shape, int(s.attributes["num_groups"])
+    if groups < 1 or len(shape) < 2 or shape[1] % groups:
+        raise ModelError(f"has {groups} groups for the shape {list(shape)}", hint="num_groups must divide the channels, which are axis 1")
+    one, zero = (x.numbers(np.full(groups, number)) for number in (1, 0))
+    rows = x.reshaped(shape[0], groups, -1).of("InstanceNormalization", one, zero, epsilon=s.attributes["epsilon"])
+    scale, bias = (value.reshaped(-1, *[1] * (len(shape) - 2)) for value in parameters)
+    (rows.reshaped(*shape) * scale + bias).end()
 
 
 def layer_normalization(b: Builder, s: Source) -> None:
