@@ -61,3 +61,11 @@ def test_steps_behind_anything_else_are_integers() -> None:
     total = small.node("Add", small.conv("x", CHANNELS), small.constant(np.ones((CHANNELS, 1, 1), np.float32)))
     graph = small.done(small.conv(small.node("Relu", total), 4))
     assert not select(graph).refused
+
+
+def test_a_bound_from_above_alone_is_in_float_too() -> None:
+    small = Small((1, 3, 8, 8))
+    scale, most = small.constant(np.full((CHANNELS, 1, 1), 3, np.float32)), small.constant(np.array(2, np.float32))
+    product = small.node("Mul", instances(small, small.conv("x", CHANNELS)), scale)
+    graph = small.done(small.conv(small.node("Clip", product, "", most), 4))
+    assert list(select(graph).refused.values()).count(WHY) == 3

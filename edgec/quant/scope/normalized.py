@@ -32,7 +32,7 @@ def behind_normalizations(graph: Graph, written: Collection[Node]) -> frozenset[
 
 def _moved(graph: Graph, node: Node, given: Collection[str]) -> list[Node] | None:
     """What moves one of these values to a node that reads nothing else but constants; None where another reaches it."""
-    read, moves = [name for name in node.inputs if name not in graph.constants], list[Node]()
+    read, moves = [name for name in node.inputs if name and name not in graph.constants], list[Node]()
     while len(read) == 1 and read[0] not in given:
         maker = graph.producer(read[0])
         if maker is None or maker.op not in MOVES:
