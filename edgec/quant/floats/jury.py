@@ -9,7 +9,7 @@ from edgec.quant.given.options import Progress, Samples
 from edgec.quant.runs.float_run import Probe
 from edgec.quant.runs.noise import Noise
 from edgec.quant.trials.shares import some
-from edgec.quant.trials.trial import Answers, judged
+from edgec.quant.trials.trial import Answers, float_outputs, judged
 from edgec.records.diagnosis import BEST
 
 JURORS = 256  # samples at most
@@ -19,12 +19,15 @@ class Jury:
     """Judges quantized graphs by `most` of `count` samples. What a final Softmax or Sigmoid reads stands for its result, see
     edgec/quant/trials/trial.py.
 
-    apart: whether nothing was fitted to the samples.
+    apart: whether nothing was fitted to the samples. ends: whether that result is judged too, as a goal is, which nobody asks of a step.
     """
 
-    def __init__(self, graph: Graph, samples: Samples, count: int, apart: bool, progress: Progress | None, most: int = JURORS) -> None:
+    def __init__(
+        self, graph: Graph, samples: Samples, count: int, apart: bool, progress: Progress | None, most: int = JURORS, *, ends: bool = False
+    ) -> None:
         self.samples, self.count, self.apart = some(samples, count, most), min(count, most), apart
-        self._judged, self._classes = judged(graph), class_scores(graph)
+        results = float_outputs(graph) if ends else []
+        self._judged, self._classes = list(dict.fromkeys([*judged(graph), *results])), class_scores(graph)
         self._values = list(dict.fromkeys([*self._judged, *self._classes]))
         self._answers = Answers(graph, self._values, self.samples, self.count, progress)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Accuracy:
-    """sqnr: of the output that is furthest from the float network's, in dB; what a final Softmax or Sigmoid reads stands for its result.
+    """sqnr: of the output that is furthest from the float network's, in dB, or of what a final Softmax or Sigmoid reads.
 
     drop: share of the samples whose best class is another one; None where the network has no classes.
     """

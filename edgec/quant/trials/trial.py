@@ -85,9 +85,13 @@ class Trial:
 
 def judged(graph: Graph) -> list[str]:
     """What stands for the outputs: what a final Softmax or Sigmoid reads, where each sample counts and not only the doubtful ones."""
-    outputs = [name for name in compared(graph) if graph.dtype(name).is_float] or compared(graph)
     stands = before_last(graph)
-    return list(dict.fromkeys(value for name in outputs for value in stands.get(name) or (name,)))
+    return list(dict.fromkeys(value for name in float_outputs(graph) for value in stands.get(name) or (name,)))
+
+
+def float_outputs(graph: Graph) -> list[str]:
+    """The outputs that are floats; all, where none is."""
+    return [name for name in compared(graph) if graph.dtype(name).is_float] or compared(graph)
 
 
 def before_last(graph: Graph) -> dict[str, tuple[str, ...]]:
