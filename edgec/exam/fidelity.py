@@ -16,7 +16,9 @@ from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.quant import Quantized, Samples
 
-COMPARED = 10  # samples: a handful tells a wrong scale from a right one
+LEAST, MOST = 10, 100  # samples: a handful tells a wrong scale from a right one, and of many no figure is luck
+WORK = 40_000_000  # numbers that the evaluator may read and make for it, in a second or so
+OVERHEAD = 1_000  # numbers that take as long as an operator that makes none
 FOLLOWED = 50  # samples of a stream, from its start: what is wrong with a state grows
 APART = 10.0  # dB between two measures of one output; those on other samples may well differ by half of it
 BEST = 200.0  # dB, stands for no difference at all
@@ -32,7 +34,7 @@ def compare_with_model(
     for itself, on the first samples in their order.
     """
     evaluator, names = Evaluator(to_onnx(quantized.graph)), list(original.outputs)
-    asked = _asked(original, samples, seed, int(quantized.calibration.get("samples", COMPARED)))
+    asked = _asked(original, samples, seed, quantized.report.samples)
 
     def answer(sample: Arrays) -> list[Any]:
         found = evaluator.run(sample)
@@ -47,14 +49,20 @@ def compare_coded(
     original: Graph, coded: FloatModel, reference: FloatModel, samples: Samples | None, seed: int, tell: Tell
 ) -> Comparison:  # fmt: skip
     """The answers of the model with coded weights, which are the package's, against the model's, both in ONNX Runtime."""
-    asked = _asked(original, samples, seed, COMPARED if samples is None else sum(1 for _ in samples()))
+    asked = _asked(original, samples, seed, LEAST if samples is None else sum(1 for _ in samples()))
     return compare_answers(original.answered, _told(asked, tell), Stream(original, reference), Stream(original, coded)).warned(())
 
 
 def _asked(original: Graph, samples: Samples | None, seed: int, count: int) -> Iterator[Arrays]:
     if samples is not None and original.states:
         return islice(samples(), FOLLOWED)
-    return _random(original, seed) if samples is None else _spread(samples, count)
+    return _random(original, seed) if samples is None else spread(samples, count, affordable(original))
+
+
+def affordable(graph: Graph) -> int:
+    """How many samples are compared: the more, the less of a network there is."""
+    numbers = sum(kind.elements for kind in graph.types.values())
+    return min(max(WORK // (numbers + OVERHEAD * len(graph.nodes)), LEAST), MOST)
 
 
 def _before(found: Comparison, measured: Mapping[str, float]) -> Iterator[str]:
@@ -76,19 +84,20 @@ def manifest_facts(found: Comparison) -> Mapping[str, Any]:
     }
 
 
-def _spread(samples: Samples, count: int) -> Iterator[Arrays]:
-    """COMPARED of `count` samples, which may be in order of their classes."""
-    step = max(count // COMPARED, 1)
-    return islice(samples(), 0, step * COMPARED, step)
+def spread(samples: Samples, count: int, most: int) -> Iterator[Arrays]:
+    """`most` of `count` samples, which may be in order of their classes; where nobody counted them, the first ones."""
+    places = {place * count // most for place in range(most)} if count > most else range(count or LEAST)
+    return (sample for place, sample in enumerate(samples()) if place in places)
 
 
 def _random(graph: Graph, seed: int) -> Iterator[Arrays]:
-    for number in range(COMPARED // RANDOM_VECTORS):
+    for number in range(LEAST // RANDOM_VECTORS):
         yield from exam_inputs(graph, None, seed + number)
 
 
 def _told(asked: Iterator[Arrays], tell: Tell) -> Iterator[Arrays]:
-    for number, sample in enumerate(asked):
-        tell(number, COMPARED)
+    number = 0
+    for number, sample in enumerate(asked, 1):
+        tell(number - 1, 0)
         yield sample
-    tell(COMPARED, COMPARED)
+    tell(number, number)

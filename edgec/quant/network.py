@@ -91,7 +91,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
         notes += [rescued.remark] if rescued else culprit(graph, report.outputs, lambda: examined()[1])
     if not is_quantized(quantized):
         notes.append(NO_INTEGERS)
-    report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
+    report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes, samples=watched.count)
     why = f"attention, a normalization or what standardizes an input, which would cost the outputs more than {ALLOWED:g} dB in 8 bits"
     known = dict.fromkeys(sorted(searched.attention), why) | dict.fromkeys(searched.between.nodes, BETWEEN)
     known |= selection.refused | dict.fromkeys(sorted(hidden), HIDDEN)

@@ -11,13 +11,14 @@ import pytest
 from onnx import numpy_helper
 
 from edgec.exam.comparison import LOW_AGREEMENT
-from edgec.exam.fidelity import COMPARED
+from edgec.exam.fidelity import LEAST, MOST
 from edgec.package import Package
 from edgec.records.diagnosis import LOW_SQNR
 from tests.calling import QUICK, ROOT, Program
 
 pytestmark = pytest.mark.usefixtures("kept_builds")
 
+GIVEN = 100  # samples of calibration.npz
 QUANTIZED = ("build", "digits.onnx", "--calib", "calibration.npz", *QUICK)
 
 
@@ -25,12 +26,12 @@ def test_a_build_says_how_near_its_answers_are(program: Program, work: Path) -> 
     done = program(*QUANTIZED, "-o", "near")
     assert done.code == 0, done.err
     (line,) = [line for line in done.out.splitlines() if line.startswith("answers")]
-    assert "logits: SQNR " in line and "the same best class in 100%, of 10 samples" in line
+    assert "logits: SQNR " in line and f"the same best class in 100%, of {GIVEN} samples" in line
     facts = program(*QUANTIZED, "-o", "near", "--force", "--json").json
-    assert facts["sqnr_db"]["logits"] > 30 and facts["agreement"] == {"logits": 1.0} and facts["compared_samples"] == 10
+    assert facts["sqnr_db"]["logits"] > 30 and facts["agreement"] == {"logits": 1.0} and facts["compared_samples"] == GIVEN
     assert facts["warnings"] == []
     manifest = Package(work / "near").manifest
-    assert manifest.sqnr_db == facts["sqnr_db"] and manifest.agreement == facts["agreement"] and manifest.compared == 10
+    assert manifest.sqnr_db == facts["sqnr_db"] and manifest.agreement == facts["agreement"] and manifest.compared == GIVEN
     assert "| logits | " in (card := (work / "near" / "MODEL_CARD.md").read_text()) and "| 100.0% |" in card and "Warning" not in card
 
 
@@ -67,5 +68,5 @@ def test_a_model_that_comes_quantized_is_compared_with_its_file(program: Program
 
 def test_the_guide_names_the_bounds() -> None:
     section = (ROOT / "docs" / "usage.md").read_text().split("## What is left of the model")[1].split("\n## ")[0]
-    assert (COMPARED, LOW_SQNR, LOW_AGREEMENT) == (10, 15, 0.9)
-    assert "Ten samples" in section and "below 15 dB or 90%" in section
+    assert (LEAST, MOST, LOW_SQNR, LOW_AGREEMENT) == (10, 100, 15, 0.9)
+    assert "Ten to a hundred samples" in section and "below 15 dB or 90%" in section

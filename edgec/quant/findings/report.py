@@ -46,6 +46,7 @@ class QuantizationReport:
     notes: list[str] = field(default_factory=list)
     pruning: dict[str, Any] | None = None  # what was removed before, where that was asked for
     goal: dict[str, Any] | None = None  # what edgec/quant/given/goal.py has of it, where one was given
+    samples: int = 0  # that were given
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

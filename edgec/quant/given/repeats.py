@@ -40,6 +40,11 @@ class Watched:
         """None before that pass."""
         return None if self._hashes is None else hashlib.sha256(b"".join(self._hashes)).hexdigest()
 
+    @property
+    def count(self) -> int:
+        """0 before that pass."""
+        return len(self._hashes or ())
+
     def notes(self) -> list[str]:
         """What the user should know of them; nothing before that pass."""
         hashes = self._hashes or []
