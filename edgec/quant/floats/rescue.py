@@ -1,9 +1,10 @@
-"""A few layers in float32, or with 16 bits, where INT8 alone would hardly be the model and they cost next to nothing.
+"""A few layers in float32, or with 16 bits, where INT8 alone would hardly be the model and they cost little.
 
 A square root, a logarithm or a gate in 8 bits may ruin the answers of a network whose products all are good in them. Where the outputs are
 poor, what is cheap is tried: ASKED groups of layers that edgec/quant/floats/forecast.py puts first, each by itself. Where so much is lost,
-errors do not add up as they are foretold, so what each gains is measured, and those that gain most go together: MOST layers, DEARER a run
-with them, and only where the outputs gain WORTH. Costs are those of no target in particular, so that a model is the same on all of them.
+errors do not add up as they are foretold, so what each gains is measured, and those that gain most go together, MOST layers, where the
+outputs gain what they cost. Where they are poor still more may be spent for more, since an answer that is nothing like the model's is of no
+use in any time. Costs are those of no target in particular, so that a model is the same on all of them.
 Whoever gives a goal, such as one of 0 dB, decides by that alone.
 """
 
@@ -31,7 +32,8 @@ from edgec.records.diagnosis import LOW_SQNR, Diagnosis
 
 MOST = 8  # layers
 ASKED, HEARD = 24, 8  # groups of them, each by so many samples
-WORTH, SHORT = 3.0, 0.5  # dB that they gain together; dB less that fewer of them may reach
+PRICES = (DEARER, 3.0), (1.3, 10.0)  # times as long as a run may take, and dB that they gain together
+SHORT = 0.5  # dB less that fewer of them may reach
 GOOD = 25.0  # dB that are enough
 NAMED = 3  # layers that a remark tells
 
@@ -72,11 +74,15 @@ def rescue(
     forecast = Forecast(*examined())
     tries, few = (Tries(graph, calibration, judge, forecast, progress) for judge in (whole, jury(HEARD)))
     tries.known(Names(), before)
-    sets = grown(forecast, few)
-    kept = max(sets, key=lambda kept: tries(kept).sqnr, default=Names())
-    most = tries(kept).sqnr
-    if not most >= before.sqnr + WORTH:
+    kept = Names()
+    for dearer, worth in PRICES:
+        best = max(grown(forecast, few, dearer), key=lambda kept: tries(kept).sqnr, default=kept)
+        kept = best if tries(best).sqnr >= tries(kept).sqnr + worth else kept
+        if tries(kept).sqnr >= LOW_SQNR:
+            break
+    if not kept:
         return calibration, None
+    most = tries(kept).sqnr
     goal = Goal(min_sqnr=min(most - SHORT, GOOD))
     found, wide = widened(lighter(kept, goal, tries, forecast), goal, tries, forecast)
     told = tuple(explained(name, found, wide, tries, forecast) for name in tries.ordered(found | wide))
@@ -84,11 +90,11 @@ def rescue(
     return without(graph, calibration, tries.ordered(found), tries.ordered(wide)), Rescue(before, tries(found, wide), told, dearer)
 
 
-def grown(forecast: Forecast, tries: Tries) -> list[Names]:
-    """Growing sets of cheap layers, those first that gain most by themselves."""
+def grown(forecast: Forecast, tries: Tries, dearer: float) -> list[Names]:
+    """Growing sets of layers with which a run takes at most `dearer` times as long, those first that gain most by themselves."""
 
     def cheap(kept: Names) -> bool:
-        return len(kept) <= MOST and forecast.matrices(kept) > 0 and forecast.latency(kept) <= DEARER * forecast.latency(())
+        return len(kept) <= MOST and forecast.matrices(kept) > 0 and forecast.latency(kept) <= dearer * forecast.latency(())
 
     groups = [kept for kept in dict.fromkeys(map(forecast.needed, forecast.groups())) if kept and cheap(kept)]
     asked = sorted(groups, key=lambda kept: (-forecast.gone(kept), forecast.latency(kept)))[:ASKED]
