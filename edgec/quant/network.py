@@ -81,7 +81,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
 
     jury = partial(Jury, graph, searched.held, searched.judges, searched.apart, options.progress)
     if options.goal is not None:
-        calibration, goal = reach(graph, calibration, options.goal, jury(ends=True), options.costs, options.progress)
+        calibration, goal = reach(graph, calibration, options.goal, jury(), options.costs, options.progress)
     elif options.rescue and options.effort != "fast":
         calibration, rescued = rescue(graph, calibration, jury, examined, options.progress)
     quantized = apply(graph, calibration)

@@ -33,8 +33,11 @@ DEPTH, LOUD = 6, (2, 4)
 PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)
 
 
-def chain(loud: tuple[int, ...] = LOUD, classes: int = 0) -> Graph:
-    """Convolutions, of which those at `loud` have enormous weights for an input that is always 0: so the others become coarse."""
+def chain(loud: tuple[int, ...] = LOUD, classes: int = 0, seldom: float = 0) -> Graph:
+    """Convolutions, of which those at `loud` have enormous weights for an input that is always 0: so the others become coarse.
+
+    classes: of which a Softmax tells the probabilities; seldom: a Sigmoid does, of what is as much less.
+    """
     small = Small((1, 6, 8, 8))
     value = "x"
     for place in range(DEPTH):
@@ -51,6 +54,8 @@ def chain(loud: tuple[int, ...] = LOUD, classes: int = 0) -> Graph:
         value = small.node("Flatten", small.node("GlobalAveragePool", value), axis=1)
         spread = small.rng.standard_normal((12, classes)).astype(np.float32)
         value = small.node("Softmax", small.node("MatMul", value, small.constant(spread)), axis=-1)
+    if seldom:
+        value = small.node("Sigmoid", small.node("Add", value, small.constant(np.array([-seldom], np.float32))))
     return small.done(value)
 
 

@@ -90,6 +90,15 @@ def test_more_time_is_spent_where_nothing_cheap_helps_and_it_gains_much(monkeypa
     assert CHEAP[0] < dearer < DEAR[0]
 
 
+def test_answers_count_as_well_as_what_their_last_function_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a Sigmoid that seldom fires reads is good enough by itself, since it is far from 0."""
+    monkeypatch.setattr(test_goal, "DEPTH", 9)
+    graph = chain((4,), seldom=10)
+    alone, found = (quantize(graph, samples(graph, 16), QuantizeOptions(rescue=rescued)) for rescued in (False, True))
+    assert sqnr(graph, found.graph) > sqnr(graph, alone.graph) + DEAR[1]
+    assert found.report.kept_in_float["layer4"].startswith("kept for the outputs: ")
+
+
 def test_good_answers_stay_as_they_are() -> None:
     graph = net("resnet")
     assert content(quantize(graph, samples(graph, 16)).graph) == content(

@@ -16,18 +16,15 @@ JURORS = 256  # samples at most
 
 
 class Jury:
-    """Judges quantized graphs by `most` of `count` samples. What a final Softmax or Sigmoid reads stands for its result, see
-    edgec/quant/trials/trial.py.
+    """Judges quantized graphs by `most` of `count` samples: their answers, and what a final Softmax or Sigmoid reads, of which every sample
+    says something and not only the doubtful ones.
 
-    apart: whether nothing was fitted to the samples. ends: whether that result is judged too, as a goal is, which nobody asks of a step.
+    apart: whether nothing was fitted to the samples.
     """
 
-    def __init__(
-        self, graph: Graph, samples: Samples, count: int, apart: bool, progress: Progress | None, most: int = JURORS, *, ends: bool = False
-    ) -> None:
+    def __init__(self, graph: Graph, samples: Samples, count: int, apart: bool, progress: Progress | None, most: int = JURORS) -> None:
         self.samples, self.count, self.apart = some(samples, count, most), min(count, most), apart
-        results = float_outputs(graph) if ends else []
-        self._judged, self._classes = list(dict.fromkeys([*judged(graph), *results])), class_scores(graph)
+        self._judged, self._classes = list(dict.fromkeys([*judged(graph), *float_outputs(graph)])), class_scores(graph)
         self._values = list(dict.fromkeys([*self._judged, *self._classes]))
         self._answers = Answers(graph, self._values, self.samples, self.count, progress)
 
