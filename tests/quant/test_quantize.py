@@ -11,6 +11,7 @@ import pytest
 
 from edgec.base.budget import Budget, BudgetError, spending
 from edgec.base.errors import UsageError
+from edgec.ir.types import DType, TensorType
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.codes.weights import peak_scales, weight_scales
@@ -128,6 +129,15 @@ def test_useless_samples_are_refused(kind: str, message: str) -> None:
     graph = small.done(small.conv("x", 2))
     with pytest.raises(UsageError, match=message):
         quantize(graph, lambda: bad(kind))
+
+
+def test_an_input_of_one_number_that_never_changes_may_be_fixed() -> None:
+    small = Small((1, 3, 8, 8))
+    small.graph.inputs.append("step")
+    small.graph.types["step"] = TensorType(DType.FLOAT32, (1, 1))
+    graph = small.done(small.conv(small.node("Mul", "x", "step"), 2))
+    with pytest.raises(UsageError, match=r"every number is 0\.0333333 .* or fix it with --constant step=0\.033333335$"):
+        quantize(graph, lambda: ({**sample, "step": np.full((1, 1), 1 / 30, np.float32)} for sample in samples(graph, 3)()))
 
 
 def test_no_samples_and_unknown_observers_are_refused() -> None:

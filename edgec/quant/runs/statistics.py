@@ -185,7 +185,8 @@ def check(graph: Graph, extents: Mapping[str, Extent], count: int) -> None:
         if extent.bad and value not in hidden:
             problems.append(Problem(f"{extent.bad} numbers are NaN or infinite", value, "check the calibration data and its preprocessing"))
         elif value in graph.inputs and extent.low.min() == extent.high.max():
-            problems.append(Problem(f"every number is {extent.low.min():g}", value, "calibrate with real data"))
+            fixed = f", or fix it with --constant {value}={np.float32(extent.low.min())!s}" if graph.types[value].elements == 1 else ""
+            problems.append(Problem(f"every number is {extent.low.min():g}", value, f"calibrate with real data{fixed}"))
     if problems:
         raise UsageError("the calibration data cannot be used", problems)
     if hidden:
