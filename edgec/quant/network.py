@@ -83,7 +83,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     if options.goal is not None:
         calibration, goal = reach(graph, calibration, options.goal, jury(), options.costs, options.progress)
     elif options.rescue and options.effort != "fast":
-        calibration, rescued = rescue(graph, calibration, jury, examined, options.progress)
+        calibration, rescued = rescue(graph, calibration, partial(jury, steady=True), examined, options.progress)
     quantized = apply(graph, calibration)
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
     notes = [*searched.notes, *searched.between.remarks, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
