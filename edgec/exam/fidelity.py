@@ -12,13 +12,18 @@ from edgec.exam.questions import RANDOM_VECTORS, exam_inputs
 from edgec.exam.reference import FloatModel, filled
 from edgec.exam.streaming import Stream
 from edgec.export import to_onnx
-from edgec.ir.graph import Graph
+from edgec.ir.graph import Graph, Node
+from edgec.ir.loop import loop_of
+from edgec.ir.types import TensorType
+from edgec.ops.recurrent import CELLS
+from edgec.ops.work import operations
 from edgec.oracle import Evaluator
 from edgec.quant import Quantized, Samples
 
 LEAST, MOST = 10, 100  # samples: a handful tells a wrong scale from a right one, and of many no figure is luck
-WORK = 40_000_000  # numbers that the evaluator may read and make for it, in a second or so
-OVERHEAD = 1_000  # numbers that take as long as an operator that makes none
+WORK = 1_000_000_000  # operations of the evaluator for it, a second or so
+OVERHEAD = 20_000  # operations that take as long as calling one on nothing
+CELL = 10  # operators of one step of a recurrent cell
 FOLLOWED = 50  # samples of a stream, from its start: what is wrong with a state grows
 APART = 10.0  # dB between two measures of one output; those on other samples may well differ by half of it
 BEST = 200.0  # dB, stands for no difference at all
@@ -61,8 +66,16 @@ def _asked(original: Graph, samples: Samples | None, seed: int, count: int) -> I
 
 def affordable(graph: Graph) -> int:
     """How many samples are compared: the more, the less of a network there is."""
-    numbers = sum(kind.elements for kind in graph.types.values())
-    return min(max(WORK // (numbers + OVERHEAD * len(graph.nodes)), LEAST), MOST)
+    work = sum(operations(node, graph.types) + OVERHEAD * _runs(node, graph.types) for node in graph.nodes)
+    return min(max(WORK // max(work, 1), LEAST), MOST)
+
+
+def _runs(node: Node, types: Mapping[str, TensorType]) -> int:
+    """How often it and what is in it is run."""
+    loop = loop_of(node)
+    if loop is not None:
+        return loop.turns * sum(_runs(inner, loop.body.types) for inner in loop.body.nodes)
+    return types[node.inputs[0]].static_shape[0] * CELL if node.op in CELLS else 1
 
 
 def _before(found: Comparison, measured: Mapping[str, float]) -> Iterator[str]:

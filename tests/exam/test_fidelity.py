@@ -36,11 +36,20 @@ def test_a_good_model_has_no_warnings(family: str) -> None:
 
 def test_small_networks_are_compared_over_more_samples() -> None:
     counts = []
-    for size in (8, 128, 512):
+    for size in (8, 160, 512):
         small = Small((1, 3, size, size))
-        graph = small.done(small.conv(small.node("Relu", small.conv("x", 32)), 4))
-        counts.append(affordable(graph))
+        counts.append(affordable(small.done(small.conv(small.node("Relu", small.conv("x", 32)), 4))))
     assert counts[0] == MOST > counts[1] > counts[2] == LEAST
+
+
+def test_steps_of_a_cell_count_as_operators() -> None:
+    """They take long, however few numbers they make."""
+    counts = []
+    for steps in (4, 400):
+        small = Small((steps, 1, 16))
+        weights = small.constant(small.rng.standard_normal((1, 16, 4)).astype(np.float32))
+        counts.append(affordable(small.done(small.node("LSTM", "x", "", weights, hidden_size=4, direction="forward"))))
+    assert counts[0] == MOST > counts[1]
 
 
 def test_what_is_compared_is_taken_evenly() -> None:
