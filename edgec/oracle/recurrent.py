@@ -13,6 +13,7 @@ from edgec.oracle.islands import UNARY, elu, hard_sigmoid
 from edgec.oracle.model import Node
 
 f32 = np.float32
+BLOCK = 1 << 20  # products that are made at once
 Function = Callable[[Array], Array]
 FUNCTIONS: dict[str, tuple[tuple[float, ...], Callable[..., Array]]] = {
     **{name: ((), UNARY[name]) for name in ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus")},
@@ -50,25 +51,30 @@ def _clipped(x: Array, limit: float | None) -> Array:
     return x if limit is None else mathlib.fmin(f32(limit), mathlib.fmax(f32(-limit), x))
 
 
-def _sums(start: Array, x: Array, weights: Array) -> Array:
-    for number in range(weights.shape[1]):
-        start = start + x[:, number : number + 1] * weights[:, number]
-    return start
+def _sums(start: Array, x: Array, columns: Array) -> Array:
+    """`start` and, one after the other, the products of each number of x [batch, inputs] with its column [inputs, sums]."""
+    sums = np.array(start)
+    rows = max(BLOCK // sums.size, 1)
+    for begin in range(0, len(columns), rows):
+        for products in x.T[begin : begin + rows, :, np.newaxis] * columns[begin : begin + rows, np.newaxis]:
+            sums += products
+    return sums
 
 
 def _rnn(node: Node, r: Array, b: Array, p: Array) -> Callable[..., Sequence[Array]]:
-    (f,) = _functions(node)
-    return lambda x, h: (f(_sums(x, h, r)),)
+    (f,), columns = _functions(node), np.ascontiguousarray(r.T)
+    return lambda x, h: (f(_sums(x, h, columns)),)
 
 
 def _gru(node: Node, r: Array, b: Array, p: Array) -> Callable[..., Sequence[Array]]:
     f, g = _functions(node)
     hidden, before = r.shape[1], not node.get("linear_before_reset", 0)
+    both, weights = (np.ascontiguousarray(part.T) for part in np.split(r, [2 * hidden]))
 
     def step(x: Array, h: Array) -> Sequence[Array]:
-        gates = _sums(x[:, : 2 * hidden], h, r[: 2 * hidden])
+        gates = _sums(x[:, : 2 * hidden], h, both)
         z, reset = f(gates[:, :hidden]), f(gates[:, hidden:])
-        last, weights = x[:, 2 * hidden :], r[2 * hidden :]
+        last = x[:, 2 * hidden :]
         if before:
             n = g(_sums(last, reset * h, weights))
         else:
@@ -80,10 +86,10 @@ def _gru(node: Node, r: Array, b: Array, p: Array) -> Callable[..., Sequence[Arr
 
 def _lstm(node: Node, r: Array, b: Array, p: Array) -> Callable[..., Sequence[Array]]:
     f, g, last = _functions(node)
-    hidden = r.shape[1]
+    hidden, columns = r.shape[1], np.ascontiguousarray(r.T)
 
     def step(x: Array, h: Array, c: Array) -> Sequence[Array]:
-        sums, places = _sums(x, h, r), [slice(gate * hidden, (gate + 1) * hidden) for gate in range(4)]
+        sums, places = _sums(x, h, columns), [slice(gate * hidden, (gate + 1) * hidden) for gate in range(4)]
 
         def gate(number: int, c: Array) -> Array:
             return f(sums[:, places[number]] + p[places[number]] * c if p.size else sums[:, places[number]])
