@@ -9,11 +9,12 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
-from edgec.quant.floats.between import DEARER, LEAST, SETS, Between, choose_between, named
+from edgec.quant.floats.between import DEARER, FAR, FURTHER, LEAST, SETS, Between, choose_between, named
 from edgec.quant.floats.durations import Durations
 from edgec.quant.floats.ranking import Names
 from edgec.quant.network import BETWEEN
 from edgec.quant.scope.coverage import select
+from edgec.records.diagnosis import LOW_SQNR
 from tests.quant.small import Small, content, samples, score_of, sqnr
 
 
@@ -72,6 +73,21 @@ def test_what_would_cost_time_stays_in_int8() -> None:
     assert durations.latency(named(durations, SETS[0])) > DEARER * durations.latency(())
     assert not choose_between(durations, lambda kept: asked.append(kept) or score_of(np.full(4, 1e-3 ** (1 + len(asked))))).nodes
     assert asked == [Names()]
+
+
+def test_more_time_is_spent_where_all_steps_leave_the_outputs_poor() -> None:
+    graph = stream(6, 24)
+    alone, found = (quantize(graph, samples(graph, 16), QuantizeOptions(rescue=rescued)) for rescued in (False, True))
+    assert sqnr(graph, alone.graph) < LOW_SQNR and sqnr(graph, found.graph) > sqnr(graph, alone.graph) + FAR
+    assert [why for why in found.report.kept_in_float.values() if why == BETWEEN] and BETWEEN not in alone.report.kept_in_float.values()
+
+
+@pytest.mark.parametrize("gain, taken", [(9, False), (12, True)])
+def test_what_takes_longer_must_gain_much(gain: float, taken: bool) -> None:
+    durations = durations_of(stream(6, 24))
+    assert DEARER < durations.latency(named(durations, SETS[0])) / durations.latency(()) < FURTHER
+    found = choose_between(durations, lambda kept: score_of(np.full(4, 10 ** -((12 + gain * bool(kept)) / 10))), FURTHER)
+    assert bool(found.nodes) is taken
 
 
 @pytest.mark.parametrize("before, gain, taken", [(26, 2.8, False), (26, 3.5, True), (12, 0.9, False), (12, 1.5, True)])

@@ -4,8 +4,9 @@ Networks add to a stream again and again, or multiply what gates let through: ea
 it has few numbers beside the products around it. Sums alone are tried, then what multiplies as well, then gates' own functions, as far as a
 run takes DEARER at most, and the outputs gain what the time is due. That is asked first of all, of plain min-max, since what follows is
 fitted to the codes that are left; and once more of what follows, since that may gain as much without. All steps are searched for them only
-where the steps that were found without them PROMISE something, since a search takes as long as all before it. Costs are those of no target
-in particular, so that a model is the same on all of them.
+where the steps that were found without them PROMISE something, since a search takes as long as all before it. Where the outputs are poor
+with all steps, as of models of states whose every product and sum is a step of a filter, a run may take FURTHER, for FAR more. Costs are
+those of no target in particular, so that a model is the same on all of them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from edgec.quant.trials.scores import Score
 from edgec.records.diagnosis import LOW_SQNR
 
 SETS = ((Role.ADD,), (Role.ADD, Role.MUL), (Role.ADD, Role.MUL, Role.TABLE))
-DEARER = 1.1  # times as long as all in int8, as estimated
+DEARER, FURTHER = 1.1, 1.5  # times as long as all in int8, as estimated
 LEAST, ENOUGH = 3.0, 1.0  # dB that the outputs must gain, however little time it takes; enough where they are poor
+FAR = 10.0  # dB that they must gain in more time than DEARER
 PROMISE = 0.5  # of what is due must be gained where nothing else is decided anew for these floats, so that all steps are searched for them
 
 
@@ -56,13 +58,13 @@ class Between:
         return replace(self, before=before.ratio, after=after.ratio) if pays(after, before, self.longer) else Between()
 
 
-def choose_between(durations: Durations, score: Callable[[Names], Score]) -> Between:
-    """The layers that may stay in float. score: of plain min-max with these in float."""
+def choose_between(durations: Durations, score: Callable[[Names], Score], dearer: float = DEARER) -> Between:
+    """The layers that may stay in float. score: with these in float; dearer: times as long as a run may take."""
     kept, whole = Names(), durations.latency(())
     best, time = score(kept), whole
     for found in dict.fromkeys(durations.needed(named(durations, roles)) for roles in SETS):
         longer = durations.latency(found)
-        if not found or longer > DEARER * whole or not durations.matrices(found):
+        if not found or longer > dearer * whole or not durations.matrices(found):
             continue
         other = score(found)
         if pays(other, best, (longer - time) / whole):
@@ -73,7 +75,8 @@ def choose_between(durations: Durations, score: Callable[[Names], Score]) -> Bet
 
 def pays(found: Score, before: Score, longer: float, part: float = 1.0) -> bool:
     """Whether the outputs gain what it is due that a run takes so much longer, or part of it, and more than their standard error."""
-    due = (ENOUGH if before.ratio < LOW_SQNR else LEAST) + TWICE * longer
+    least = FAR if longer > DEARER - 1 else ENOUGH if before.ratio < LOW_SQNR else LEAST
+    due = least + TWICE * longer
     return found.ratio >= before.ratio + max(part * due, found.chance(before))
 
 

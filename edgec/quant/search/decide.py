@@ -18,18 +18,21 @@ from edgec.quant.fits.folds import Folds
 from edgec.quant.fits.judges import Judges
 from edgec.quant.fits.known import measured
 from edgec.quant.floats.attention import attention, choose_floats, normalizations, standardizations
-from edgec.quant.floats.between import Between, choose_between
+from edgec.quant.floats.between import DEARER, FURTHER, Between, choose_between
 from edgec.quant.floats.durations import Durations
+from edgec.quant.floats.ranking import Names
 from edgec.quant.given.options import QuantizeOptions, Samples
 from edgec.quant.runs.statistics import SHARES, joined
 from edgec.quant.runs.thin import turns_paid
 from edgec.quant.scope.coverage import Selection, excluded_nodes, select
 from edgec.quant.search.evening import evened_choices
 from edgec.quant.search.levers import LEVERS, usual_levers, with_levers
+from edgec.quant.trials.scores import Score
 from edgec.quant.trials.shares import JUDGES, TURNS, Pairs, part, shares_of, some
 from edgec.quant.trials.steps import FEATURES, PLAIN, Choice, StepReport, places, search
 from edgec.quant.trials.trial import Trial
 from edgec.quant.trials.verdict import PLAINLY, SURE, final_verdict, stands
+from edgec.records.diagnosis import LOW_SQNR
 
 ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
 
@@ -126,25 +129,35 @@ def searched(
     graph: Graph, judged: Folds, options: QuantizeOptions, folds: Callable[[QuantizeOptions], Folds]
 ) -> tuple[Folds, Between, Choice, list[StepReport]]:
     """What is chosen of the steps, and what judged it; of a network with some layers between products in float, where that pays."""
-    between = in_between(graph, options, judged)
+    between = in_between(graph, options, partial(judged.score, PLAIN))
     choice, steps = search(judged.candidates, judged.score, options, judged.first.due)
-    if between.nodes and between.promises(judged.score(choice), judged.score(choice, between.nodes)):
-        options = with_floats(options, between.nodes)
-        other = folds(options)
-        chosen, reports = search(other.candidates, other.score, options, other.first.due)
-        between = between.judged(judged.score(choice), other.score(chosen))
-        if between.nodes:
-            return other, between, chosen, reports
-    return judged, Between(), choice, steps
+    found = searched_between(between, judged, choice, options, folds)
+    if found is None and judged.score(choice).ratio < LOW_SQNR:
+        between = in_between(graph, options, partial(judged.score, choice), FURTHER)
+        found = searched_between(between, judged, choice, options, folds)
+    return found or (judged, Between(), choice, steps)
 
 
-def in_between(graph: Graph, options: QuantizeOptions, judged: Folds) -> Between:
+def searched_between(
+    between: Between, judged: Folds, choice: Choice, options: QuantizeOptions, folds: Callable[[QuantizeOptions], Folds]
+) -> tuple[Folds, Between, Choice, list[StepReport]] | None:
+    """The same with these layers in float, where that pays when all steps are decided anew; None elsewhere."""
+    if not between.nodes or not between.promises(judged.score(choice), judged.score(choice, between.nodes)):
+        return None
+    options = with_floats(options, between.nodes)
+    other = folds(options)
+    chosen, reports = search(other.candidates, other.score, options, other.first.due)
+    between = between.judged(judged.score(choice), other.score(chosen))
+    return (other, between, chosen, reports) if between.nodes else None
+
+
+def in_between(graph: Graph, options: QuantizeOptions, score: Callable[[Names], Score], dearer: float = DEARER) -> Between:
     """What may stay in float between products, where nothing is asked that decides it."""
     if options.goal is not None or not options.rescue or options.effort == "fast":
         return Between()
     layers = select(graph, options.exclude, codes_out=options.codes_out).layers
     durations = Durations(graph, layers, excluded_nodes(graph, options.exclude), codes_out=options.codes_out)
-    return choose_between(durations, partial(judged.score, PLAIN))
+    return choose_between(durations, score, dearer)
 
 
 def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Fitter:
