@@ -15,6 +15,7 @@ from edgec.quant.decisions.calibration_file import read_calibration
 from edgec.quant.decisions.twins import Twins, twins_of
 from edgec.quant.findings.culprit import culprit
 from edgec.quant.findings.diagnose import BLAMED, examine
+from edgec.quant.findings.left import weights_in_float
 from edgec.quant.findings.preparations import doubt_preparation
 from edgec.quant.findings.report import QuantizationReport, measure, untouched
 from edgec.quant.floats.attention import ALLOWED
@@ -34,7 +35,7 @@ from edgec.records.diagnosis import Diagnosis
 REPORT_SAMPLES = 16
 
 HIDDEN = "minus infinity, which no 8 bits hold, hides some of its numbers"
-BETWEEN = "what lies between products: in 8 bits the outputs would lose much, and floats cost little here"
+BETWEEN = "what lies between products: in 8 bits the outputs would lose more than the time of floats is worth"
 NO_INTEGERS = "no layer is computed in integers: what could be cost the outputs too much; --precision fp32 builds the same without samples"
 
 
@@ -91,6 +92,8 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
         notes += [rescued.remark] if rescued else culprit(graph, report.outputs, lambda: examined()[1])
     if not is_quantized(quantized):
         notes.append(NO_INTEGERS)
+    else:
+        notes += weights_in_float(quantized)
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes, samples=watched.count)
     why = f"attention, a normalization or what standardizes an input, which would cost the outputs more than {ALLOWED:g} dB in 8 bits"
     known = dict.fromkeys(sorted(searched.attention), why) | dict.fromkeys(searched.between.nodes, BETWEEN)
