@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "toolchain": {"base", "cache", "package", "targets"},
     "boards": {"base", "package", "records", "targets"},
     "reports": {"base", "records"},
-    "exam": {"base", "boards", "emit", "export", "ir", "oracle", "package", "program", "quant", "records", "schedule"},
+    "exam": {"base", "boards", "emit", "export", "ir", "ops", "oracle", "package", "program", "quant", "records", "schedule"},
     "package": {"base", "records", "targets"},
     "settings": {"base", "package", "quant"},
     "provenance": {"base", "package"},

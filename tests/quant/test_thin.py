@@ -33,11 +33,11 @@ def test_long_runs_are_fewer(monkeypatch: pytest.MonkeyPatch, runs: list[int]) -
     graph = net("resnet")
     given = list(samples(graph, COUNT)())
     given[1] = {name: array * 50 for name, array in given[1].items()}  # no sample that searches
-    whole = quantize(graph, lambda: iter(given))
+    whole = quantize(graph, lambda: iter(given), QuantizeOptions(rescue=False))
     often = len(runs)
     runs.clear()
     monkeypatch.setattr(thin, "MOST", 1)
-    found = quantize(graph, lambda: iter(given), QuantizeOptions(observer="minmax"))
+    found = quantize(graph, lambda: iter(given), QuantizeOptions(observer="minmax", rescue=False))
     assert len(runs) < 0.65 * often
     note = f"a run is long: {thin.FEWEST} of {COUNT} samples decide all but the ranges; effort high takes all"
     assert note in found.report.notes and note not in whole.report.notes
