@@ -25,3 +25,12 @@ def test_weights_that_stay_in_float_are_named(count: int, told: bool) -> None:
     graph = words(count).graph
     notes = [note for note in quantize(graph, samples(graph)).report.notes if "of the weights stay in float32" in note]
     assert len(notes) == told and all("(Gather)" in note and note.endswith("hardly smaller") for note in notes)
+
+
+def test_weights_that_many_read_count_once() -> None:
+    small = Small((1, 32))
+    table, value = small.constant(small.rng.standard_normal((32, 32)).astype(np.float32)), "x"
+    for _ in range(40):
+        value = small.node("Where", small.node("Greater", value, table), value, table)
+    graph = small.done(small.node("MatMul", value, small.constant(small.rng.standard_normal((32, 200)).astype(np.float32))))
+    assert not [note for note in quantize(graph, samples(graph)).report.notes if "of the weights stay in float32" in note]
