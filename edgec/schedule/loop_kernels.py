@@ -6,14 +6,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import sqrt
 
+from edgec.ir.types import DType
 from edgec.kernels import FunctionFloat, GeluFloat, SwishFloat
-from edgec.program.expr import FLOAT, Binary, Const, Expr, Load, Unary, Var, const, expr, load, real, unary
+from edgec.program.expr import FLOAT, Binary, Cast, Const, Expr, Load, Unary, Var, const, expr, load, real, unary
 from edgec.program.linear_index import linear
 from edgec.program.program import AnyCall, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall
+from edgec.program.walk import distinct, roots
 from edgec.schedule.nests import nest_of
 from edgec.targets import Target
 
 ARCH = "x86_64"  # where that was measured
+CODES = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16})
 
 
 @dataclass(frozen=True)
@@ -41,15 +44,21 @@ def with_kernels(program: Program, target: Target) -> Program:
     Where a loop also turns rows into columns, the kernel's result is a buffer of its own, which a loop turns then.
     Not where codes are computed, which are the same on every processor, nor for a GPU, which has no shader of it.
     """
-    kinds = {buffer.dtype for buffer in program.buffers.values() if buffer.kind is not Kind.CONSTANT}
-    codes = any(kind.bytes < 4 and not kind.is_float for kind in kinds)
-    if target.arch != ARCH or target.gpu or codes:
+    if target.arch != ARCH or target.gpu or _has_codes(program):
         return program
     found = replace(program, calls=[], buffers=dict(program.buffers))
     names = {call.call.name for call in program.calls}
     for call in program.calls:
         found.calls += _kernel_of(call) or _turned(call, found, names) or [call]
     return found
+
+
+def _has_codes(program: Program) -> bool:
+    """Whether codes are stored; or made, and taken for numbers again in the same loop."""
+    if any(buffer.dtype.bytes < 4 and not buffer.dtype.is_float for buffer in program.buffers.values() if buffer.kind is not Kind.CONSTANT):
+        return True
+    loops = (call for call in program.calls if isinstance(call, LoopCall))
+    return any(isinstance(item, Cast) and item.dtype in CODES for call in loops for item in distinct(roots(call.body)))
 
 
 def _kernel_of(call: AnyCall) -> list[AnyCall]:

@@ -73,6 +73,18 @@ def test_codes_and_shaders_keep_their_loops() -> None:
         assert not functions(schedule(found, target))
 
 
+def test_codes_that_are_numbers_again_in_the_same_loop_keep_the_function_exact() -> None:
+    """Nothing stores them, but the function's result is an output of the same bits everywhere."""
+    net = Net("net", 1, (1, 16, 12, 12))
+    function = net.node("Mul", ["x", net.node("Sigmoid", ["x"], 16)], 16)
+    scale, zero = net.constant(np.array(0.04, np.float32)), net.constant(np.array(3, np.uint8))
+    codes = net.node("QuantizeLinear", [function, scale, zero], 16)
+    graph = from_proto(net.model(function, net.node("DequantizeLinear", [codes, scale, zero], 16))).graph
+    optimize(graph)
+    target = load_target("x86-64")
+    assert not functions(schedule(lower(graph, target, "net"), target))
+
+
 def test_its_result_may_lie_where_its_operands_do() -> None:
     found = schedule(program("x86-64", "Add"), load_target("x86-64"))
     number = next(n for n, call in enumerate(found.calls) if isinstance(call, TemplateCall) and isinstance(call.arguments, SwishFloat))
