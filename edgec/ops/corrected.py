@@ -92,6 +92,19 @@ def softsign(attributes: Mapping[str, Any], inputs: Inputs) -> list[np.ndarray] 
     return [np.asarray(x / (1 + np.abs(x)), x.dtype)] if x is not None and not x.ndim else None
 
 
+def distinct(attributes: Mapping[str, Any], inputs: Inputs) -> list[np.ndarray] | None:
+    """Unique in the order of the data, of slices along another axis than the first, along which the reference takes them."""
+    axis = attributes.get("axis")
+    if attributes.get("sorted", 1) or not axis:
+        return None
+    (x,) = inputs
+    assert x is not None
+    _, first, which, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    order = np.argsort(first)
+    places = np.argsort(order)[which.reshape(-1)]
+    return [np.take(x, first[order], axis), *(array.astype(np.int64) for array in (first[order], places, counts[order]))]
+
+
 def cropped(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
     """Pad: where it takes some of the data away, the reference fails, so they are gone before."""
     x, pads = inputs[:2]
@@ -108,7 +121,7 @@ MODES: dict[str, Callable[[Axis, Mapping[str, Any], np.ndarray], np.ndarray | No
 }  # fmt: skip
 # None where the reference computes what ONNX defines
 CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray] | None]] = {
-    "LRN": local_response, "Resize": resize, "Softsign": softsign,
+    "LRN": local_response, "Resize": resize, "Softsign": softsign, "Unique": distinct,
 }  # fmt: skip
 # What the reference computes wrongly, and nothing here instead: of recurrent cells it knows neither all functions nor directions, and it
 # counts the places of the largest otherwise; of a ConvTranspose in groups it takes the wrong weights, and the bias of one for all.

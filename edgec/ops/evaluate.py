@@ -24,7 +24,7 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray
     """Outputs of `node`; absent optional inputs are None. ModelError when it cannot be computed."""
     corrected = CORRECTED[node.op](node.attributes, inputs) if node.op in CORRECTED else None
     if corrected is not None:
-        return corrected
+        return corrected[: len(node.outputs)]
     if node.op in RESTATED:
         inputs = RESTATED[node.op](node.attributes, inputs)
     found = evaluate_rule(node, inputs)

@@ -106,6 +106,18 @@ def test_groups_that_do_not_divide_the_channels_are_refused(groups: int) -> None
         from_proto(model(nodes, {"x": [1, 4, 3, 3]}, ["y"], {"s": weights(4), "b": weights(4)}, opset=21))
 
 
+@pytest.mark.parametrize("shape", [(2, 5, 1), (5, 3, 2)])
+@pytest.mark.parametrize(("axis", "ordered"), [(1, 0), (1, 1), (0, 0), (-2, 0)])
+def test_slices_of_constants_that_differ(axis: int, ordered: int, shape: tuple[int, ...]) -> None:
+    """Also in the order of the data, along any axis, and where the slices' own places are asked for."""
+    slices = np.take(np.random.default_rng(4).integers(0, 99, shape).astype(np.float32), [2, 0, 1, 0, 2][: shape[1]], 1)
+    nodes = [node("Unique", "c", "d first which many", axis=axis, sorted=ordered)]
+    nodes += [node("Cast", name, f"{name}_", to=TensorProto.FLOAT) for name in ("first", "which", "many")]
+    nodes += [node("Add", f"x {name}", f"{name}_y") for name in ("d", "first_", "which_", "many_")]
+    graph = same_results(model(nodes, {"x": [1]}, ["d_y", "first__y", "which__y", "many__y"], {"c": slices}, opset=21))
+    assert ops(graph) == ["Add"] * 4
+
+
 @pytest.mark.parametrize("taken", [True, False])
 def test_a_decided_branch_is_inlined(taken: bool) -> None:
     def branch(op: str) -> onnx.GraphProto:
