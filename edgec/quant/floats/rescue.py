@@ -63,7 +63,7 @@ def rescue(
     examined: Callable[[], tuple[Twins, Diagnosis]],
     progress: Progress | None,
 ) -> tuple[Calibration, Rescue | None]:
-    """The calibration with what is kept; as it is, and None, where the outputs are not poor or nothing cheap helps them.
+    """The calibration with what is kept; as it is, and None, where the outputs are not poor or nothing gains what it costs.
 
     jury: of so many samples; examined: the network as the calibration makes it, and what it loses where.
     """
