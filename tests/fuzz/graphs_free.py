@@ -194,12 +194,22 @@ def _infinite_values(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
 
 
 def _sees_nothing(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
-    """Where a mask hides every key, scores keep three digits beside the -10000 that hides them, and the order of sums shows."""
+    """Where a mask hides every key that a row may see, scores keep three digits beside the -10000 that hides them, and the order of sums
+    shows."""
     place = {"MultiHeadAttention": 4, "Attention": 3}[node.op_type]
     if not node.domain or result.ndim != 3 or len(node.input) <= place or not node.input[place]:
         return False
     mask = operands[node.input[place]]
-    seen = mask != 0 if mask.ndim == 1 else mask.any(axis=-1)  # lengths, or which keys
+    if mask.ndim == 1:  # lengths: a row sees the first key in any case
+        seen = mask != 0
+    else:
+        rows, keys = result.shape[1], mask.shape[-1]
+        reached = np.ones((rows, keys), bool)
+        if any(attribute.name == "unidirectional" and attribute.i for attribute in node.attribute):
+            new = operands[node.input[1]].shape[1] if node.op_type == "MultiHeadAttention" else rows
+            reached = np.tri(rows, keys, keys - new, bool)
+            reached[-1] = True  # the last row sees all
+        seen = (mask.reshape(len(result), -1, keys).astype(bool) & reached).any(axis=-1)
     return np.broadcast_to(~seen.reshape(len(result), -1).all(axis=1)[:, None, None], result.shape)
 
 
