@@ -28,6 +28,7 @@ from tests.fuzz.graphs_check import Refused, cases_of
 from tests.fuzz.graphs_draft import LEARNED, MICROSOFT, OPSETS, Draft, Drawn, Misfit, replayed
 from tests.fuzz.graphs_draw import DRAWERS, FAMILIES, draw
 from tests.fuzz.graphs_finds import FINDS
+from tests.fuzz.graphs_free import is_free
 from tests.fuzz.graphs_minimize import minimized
 from tests.fuzz.graphs_refused import check_refusal, kind_of
 from tests.operators.backends import NATIVE, Backend
@@ -109,6 +110,16 @@ def test_every_operator_is_drawn() -> None:
 def test_no_drawer_hides_another() -> None:
     names = [name for family in FAMILIES for name in family]
     assert len(names) == len(DRAWERS)
+
+
+@pytest.mark.parametrize(("one_way", "free"), ((0, [False, False]), (1, [False, True])))
+def test_rows_that_see_no_key_may_be_anything(one_way: int, free: list[bool]) -> None:
+    """Looking back alone, the first row of the second sample sees two keys, both of them hidden."""
+    node = onnx.helper.make_node("MultiHeadAttention", [*"qkv", "", "mask"], ["y"], domain=MICROSOFT, num_heads=1, unidirectional=one_way)
+    shapes = {"q": (2, 2, 4), "k": (2, 2, 4), "v": (2, 2, 4)}  # and one key of before
+    mask = np.array([[0, 1, 0], [0, 0, 1]], np.int32)
+    found = is_free(node, {name: np.zeros(shape, np.float32) for name, shape in shapes.items()} | {"mask": mask}, np.zeros((2, 2, 4)))
+    assert found.all(axis=(1, 2)).tolist() == found.any(axis=(1, 2)).tolist() == free
 
 
 def test_drawings_repeat() -> None:
