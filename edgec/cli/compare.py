@@ -72,7 +72,9 @@ def _layers(options: argparse.Namespace, console: Console) -> tuple[dict[str, An
 
 
 def _tables(found: Comparison) -> list[rich.table.Table | str]:
-    rows = [(score.output, score.sqnr_db, score.largest_error, f"{score.agreement:.2%}") for score in found.outputs]
+    rows = [
+        (score.output, score.sqnr_db, score.largest_error, f"{score.agreement:.2%}" if score.chooses else "-") for score in found.outputs
+    ]
     shown: list[rich.table.Table | str] = [table(f"{found.samples} samples", ["output", "SQNR dB", "largest error", "agreement"], rows)]
     if found.accuracy:
         scores = [(name, f"{top1:.2%}", f"{top5:.2%}") for name, (top1, top5) in found.accuracy.items()]

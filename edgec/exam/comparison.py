@@ -54,13 +54,25 @@ class Comparison:
     def facts(self) -> dict[str, Any]:
         return asdict(self)
 
+    @property
+    def agreement(self) -> OutputScore:
+        """The worst by agreement of the outputs that choose, of all where none does."""
+        return min([score for score in self.outputs if score.chooses] or self.outputs, key=lambda score: score.agreement)
+
+    @property
+    def sqnr(self) -> OutputScore:
+        """The worst by SQNR of the outputs that are no counts, of all where all are."""
+        return min([score for score in self.outputs if not score.counts] or self.outputs, key=lambda score: score.sqnr_db)
+
     def failures(self, min_agreement: float | None, min_sqnr: float | None) -> list[str]:
         """What is below what was asked for, of the worst outputs."""
         found = []
-        for what, key, wanted in (("agreement", "agreement", min_agreement), ("SQNR", "sqnr_db", min_sqnr)):
-            worst = min(self.outputs, key=lambda score: getattr(score, key))
-            if wanted is not None and not getattr(worst, key) >= wanted:
-                found.append(f"{what} of {worst.output} is {getattr(worst, key):.4f}, below {wanted}")
+        for what, worst, value, wanted in (
+            ("agreement", self.agreement.output, self.agreement.agreement, min_agreement),
+            ("SQNR", self.sqnr.output, self.sqnr.sqnr_db, min_sqnr),
+        ):
+            if wanted is not None and not value >= wanted:
+                found.append(f"{what} of {worst} is {value:.4f}, below {wanted}")
         return found
 
     def warned(self, layers: Iterable[tuple[float, str]]) -> Comparison:

@@ -110,7 +110,7 @@ class BoardJudge:
     papers: Mapping[str, Paper]
 
     def __call__(self, package: str, exchange: Exchange) -> Accuracy:
-        """DeviceError when the board ends the talk. agreement and sqnr_db are those of the worst output."""
+        """DeviceError when the board ends the talk. agreement and sqnr_db are those of the worst outputs that they say something of."""
         paper, clock = self.papers[package], time.monotonic()
         size = sum(tensor.bytes for tensor in paper.outputs)
         expected: list[np.ndarray] = []
@@ -138,11 +138,10 @@ def paper_of(package: Package, opened: Evaluation, sheet: AnswerSheet) -> Paper:
 
 
 def _accuracy(found: Comparison, seconds: float) -> Accuracy:
-    ratio = min(score.sqnr_db for score in found.outputs)
+    ratio = found.sqnr.sqnr_db
     top1 = {name: scores[0] for name, scores in found.accuracy.items()}
-    agreement = min(score.agreement for score in found.outputs)
     known = ratio if math.isfinite(ratio) else None
-    return Accuracy(found.samples, agreement, top1.get("package"), top1.get("fp32"), known, seconds)
+    return Accuracy(found.samples, found.agreement.agreement, top1.get("package"), top1.get("fp32"), known, seconds)
 
 
 def _received(inputs: Sequence[_Port], outputs: Sequence[_Port], count: int, content: bytes) -> AnswerSheet:

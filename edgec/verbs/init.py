@@ -118,7 +118,7 @@ def _texts(model: str, data: str | None) -> Mapping[Path, str]:
     precision = _FLOAT if data is None else _INT8.format(data=json.dumps(data, ensure_ascii=False))
     samples = [] if data is None else ["--calib", data]  # as given here, whatever an edgec.toml says that was there
     commands = [["edgec", "build", "--config", str(PLACES["settings"]), *samples, "-o", PACKAGE, model]]
-    commands += [] if data is None else [["edgec", "compare", model, PACKAGE, "--data", data, "--min-agreement", "0.95"]]
+    commands += [] if data is None else [["edgec", "compare", model, PACKAGE, "--data", data, "--min-sqnr", "15"]]
     commands += [["edgec", "bench", PACKAGE, "--device", "local", "--max-latency", "100ms", "--accept-noise"]]
     steps = [f"      - run: {json.dumps(shlex.join(command), ensure_ascii=False)}" for command in commands]
     steps.insert(-1, _NOISE)
