@@ -37,7 +37,8 @@ class Calibration:
     weights: by the matrix operator's output; effort: how much was tried for them; centres: see edgec/quant/channels/centre.py;
 
     codes_out: see QuantizeOptions; wide: the values that are stored in 16 bits; shaped: the results of products that are not stored, since
-    the function behind them is computed of their sums, see edgec/quant/fits/shaped.py.
+    the function behind them is computed of their sums, see edgec/quant/fits/shaped.py; joined: the results of additions that are one
+    convolution with the multiplication before them, see edgec/quant/channels/joined.py.
     """
 
     model: str  # fingerprint of the float graph
@@ -53,6 +54,7 @@ class Calibration:
     wide: tuple[str, ...] = ()
     centres: Mapping[str, np.ndarray] = field(default_factory=dict)
     shaped: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
 
     @property
     def stored(self) -> dict[str, Parameters]:
@@ -68,6 +70,7 @@ class Calibration:
             **({"effort": self.effort} if self.effort != "normal" else {}),  # left out where nobody chose one
             **({"wide": list(self.wide)} if self.wide else {}),
             **({"shaped": list(self.shaped)} if self.shaped else {}),
+            **({"joined": list(self.joined)} if self.joined else {}),
             **({"centres": {value: packed(array) for value, array in self.centres.items()}} if self.centres else {}),
             "exclude": list(self.exclude),
             "codes_out": self.codes_out,

@@ -20,6 +20,7 @@ from edgec.ir.graph import Graph
 from edgec.quant.channels.centre import apply_centres, centred_convolutions
 from edgec.quant.channels.equalize import store_equalized
 from edgec.quant.channels.features import find_features
+from edgec.quant.channels.joined import join, pair_of
 from edgec.quant.channels.split import find_chain, split
 from edgec.quant.channels.streams import find_streams, functions_of
 from edgec.quant.codes.weights import layer_axis
@@ -80,6 +81,7 @@ class _File:
     codes_out: Flag | None = None
     wide: tuple[Text, ...] | None = None
     shaped: tuple[Text, ...] | None = None
+    joined: tuple[Text, ...] | None = None
     centres: Mapping[Text, Packed] | None = None
 
 
@@ -101,6 +103,10 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     centres = _centres(graph, file.centres or {}, problems)
     _refuse(problems)
     apply_centres(graph, centres)
+    apart = [value for value in file.joined or () if not pair_of(graph, value)]
+    problems += [Problem("is nothing that one layer could compute", _place("joined", value)) for value in apart]
+    _refuse(problems)
+    join(graph, file.joined or ())
     _divide(graph, file, problems)
     _refuse(problems)
     factors = _factors(graph, file, problems)
@@ -117,7 +123,7 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     return Calibration(
         file.model, file.samples, file.observer, file.exclude, file.splits, factors, parameters, weights,
         effort=file.effort or "normal", codes_out=codes_out, wide=tuple(file.wide or ()), centres=centres,
-        shaped=tuple(file.shaped or ()),
+        shaped=tuple(file.shaped or ()), joined=tuple(file.joined or ()),
     )  # fmt: skip
 
 

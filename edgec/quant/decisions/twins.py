@@ -8,6 +8,7 @@ from edgec.ir.graph import Graph
 from edgec.ops.registry import Role
 from edgec.quant.channels.centre import apply_centres
 from edgec.quant.channels.equalize import apply_factors, store_equalized
+from edgec.quant.channels.joined import join
 from edgec.quant.channels.split import apply_splits
 from edgec.quant.decisions.calibration import Calibration
 from edgec.quant.ranges.parameters import Parameters
@@ -92,6 +93,7 @@ def exact_twin(graph: Graph, calibration: Calibration) -> Graph:
     """The float graph with the calibration's centres, splits and factors, which computes what `graph` does."""
     exact = graph.copy()
     apply_centres(exact, calibration.centres)
+    join(exact, calibration.joined)
     apply_splits(exact, calibration.splits)
     apply_factors(exact, calibration.factors)
     return exact
@@ -101,5 +103,6 @@ def stored_twin(graph: Graph, calibration: Calibration) -> tuple[Graph, Selectio
     """The same as its values are stored, and its layers."""
     stored = graph.copy()
     apply_centres(stored, calibration.centres)
+    join(stored, calibration.joined)
     apply_splits(stored, calibration.splits)
     return stored, store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out, calibration.shaped)

@@ -16,6 +16,7 @@ from edgec.ir.graph import Graph
 from edgec.quant.channels.centre import apply_centres, choose_centres, middles_of
 from edgec.quant.channels.equalize import Equalization, Evenness, choose_factors, store_equalized
 from edgec.quant.channels.features import choose_features, even_names, multiplied, spread
+from edgec.quant.channels.joined import join, joinable
 from edgec.quant.channels.sensitivity import sensitivities
 from edgec.quant.channels.split import apply_splits, choose_splits, split_values
 from edgec.quant.codes.weights import layer_axis, peak_scales, rows_of, weight_scales
@@ -37,10 +38,10 @@ from edgec.quant.trials.steps import (
     CORRECT,
     EQUALIZE,
     FEATURES,
+    JOIN,
     MILD,
     MORE,
     OBSERVE,
-    PLAIN,
     RISK,
     ROUND,
     SCALE,
@@ -55,9 +56,9 @@ from edgec.quant.trials.steps import (
 
 HALF = Evenness(0.5, 0.5)  # half the unevenness stays in the activations, half goes to the weights
 WIDER = Evenness(0.5, 0.75, 1 / 2048)  # behind functions, which are bounded below: channels that hardly ever leave 0 are told from others
-DIVISION = (SHAPE, SPLIT)  # steps that say which layers there are
+DIVISION = (JOIN, SHAPE, SPLIT)  # steps that say which layers there are
 STRUCTURE = (*DIVISION, FEATURES, BEHIND, EQUALIZE, MILD, BOUNDED, TIGHT)  # those that change the float graph
-BEFORE = ("shapeable", "shaped", "splits", "divided", "fed")  # stages that come before equalization
+BEFORE = ("joinable", "joined", "shapeable", "shaped", "splits", "divided", "fed")  # stages that come before equalization
 T = TypeVar("T")
 
 
@@ -119,10 +120,13 @@ class Fit:
 
     def candidates(self, step: str, choice: Choice) -> Sequence[str]:
         """Where `step` can be taken, in the order of the graph."""
+        if step == JOIN:
+            return self._once("joinable", None, lambda: joinable(self._graph, self._selected(self._graph)))
         if step == SHAPE:
-            return self._once("shapeable", None, lambda: shapeable(self._graph, self._selected(self._graph)))
+            graph = self._joined(choice)
+            return self._once("shapeable", places(choice, JOIN), lambda: shapeable(graph, self._selected(graph)))
         if step == SPLIT:
-            return tuple(self._splits())
+            return tuple(self._splits(choice))
         if step in (BOUNDED, TIGHT):
             return self._equalizations(choice).typical.bounded
         if step in (EQUALIZE, MILD):
@@ -158,7 +162,7 @@ class Fit:
             return max(RISK, due_for_features(graph, multiplied(graph, places(choice, FEATURES))))
         if step == SPLIT:
             taken = places(choice, SPLIT)
-            return due_for_splits(self._graph, {value: groups for value, groups in self._splits().items() if value in taken})
+            return due_for_splits(self._joined(choice), {value: groups for value, groups in self._splits(choice).items() if value in taken})
         return risk(step, choice)
 
     def calibration(self, choice: Choice) -> Calibration:
@@ -168,6 +172,7 @@ class Fit:
         found = Calibration(
             self._model, self.count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights,
             effort=options.effort, codes_out=options.codes_out, shaped=self._shaped(choice),
+            joined=tuple(value for value in self.candidates(JOIN, choice) if value in places(choice, JOIN)),
         )  # fmt: skip
         return with_functions(self._graph, found, places(choice, MORE))
 
@@ -185,30 +190,39 @@ class Fit:
         """Of the values chosen for it those that are not split, in the order of the graph."""
 
         def remain() -> tuple[str, ...]:
-            split = split_values(self._graph, places(choice, SPLIT))
-            return tuple(value for value in self.candidates(SHAPE, PLAIN) if value in places(choice, SHAPE) and value not in split)
+            split = split_values(self._joined(choice), places(choice, SPLIT))
+            return tuple(value for value in self.candidates(SHAPE, choice) if value in places(choice, SHAPE) and value not in split)
 
         return self._once("shaped", chosen(choice, *DIVISION), remain) if places(choice, SHAPE) else ()
 
-    def _splits(self) -> dict[str, list[list[int]]]:
-        def choose() -> dict[str, list[list[int]]]:
-            excluded, selection = excluded_nodes(self._graph, self._options.exclude), self._selected(self._graph)
-            widths = {value: self._typical(extent) for value, extent in self._extents.items()}
-            return choose_splits(self._graph, selection.values, widths, sensitivities(self._graph), excluded)
+    def _joined(self, choice: Choice) -> Graph:
+        def build() -> Graph:
+            graph = self._graph.copy()
+            join(graph, [value for value in self.candidates(JOIN, choice) if value in places(choice, JOIN)])
+            return graph
 
-        return self._once("splits", None, choose)
+        return self._once("joined", places(choice, JOIN), build) if places(choice, JOIN) else self._graph
+
+    def _splits(self, choice: Choice) -> dict[str, list[list[int]]]:
+        def choose() -> dict[str, list[list[int]]]:
+            graph = self._joined(choice)
+            excluded, selection = excluded_nodes(graph, self._options.exclude), self._selected(graph)
+            widths = {value: self._typical(extent) for value, extent in self._extents.items()}
+            return choose_splits(graph, selection.values, widths, sensitivities(graph), excluded)
+
+        return self._once("splits", places(choice, JOIN), choose)
 
     def _divided(self, choice: Choice) -> tuple[Graph, dict[str, list[list[int]]], dict[str, Extent]]:
         """The graph with the chosen splits, those, and the extents of its values."""
 
         def divide() -> tuple[Graph, dict[str, list[list[int]]], dict[str, Extent]]:
-            graph, taken = self._graph.copy(), places(choice, SPLIT)
-            splits = {value: groups for value, groups in self._splits().items() if value in taken} if taken else {}
+            graph, taken = self._joined(choice).copy(), places(choice, SPLIT)
+            splits = {value: groups for value, groups in self._splits(choice).items() if value in taken} if taken else {}
             origins = apply_splits(graph, splits)
             parts = {new: self._extents[old].of(channels) for new, (old, channels) in origins.items() if old in self._extents}
             return graph, splits, {**self._extents, **parts}
 
-        return self._once("divided", places(choice, SPLIT), divide)
+        return self._once("divided", chosen(choice, JOIN, SPLIT), divide)
 
     def _fed(self, choice: Choice) -> Mapping[str, Fed]:
         """What each layer reads, before equalization."""
@@ -217,7 +231,7 @@ class Fit:
             graph = self._divided(choice)[0]
             return gather_fed(graph, self._selected(graph).matrices, self.samples, self._options, self.count)
 
-        return self._once("fed", places(choice, SPLIT), gather)
+        return self._once("fed", chosen(choice, JOIN, SPLIT), gather)
 
     def _equalizations(self, choice: Choice) -> Proposals:
         def propose() -> Proposals:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from edgec.integer.shaping import finish_of
 from edgec.ir.graph import Graph
 from edgec.quant.channels.features import even_features, select_even
+from edgec.quant.channels.joined import join
 from edgec.quant.channels.split import apply_splits
 from edgec.quant.channels.streams import functions_of
 from edgec.quant.decisions.calibration import Calibration
@@ -31,6 +32,7 @@ def with_functions(graph: Graph, calibration: Calibration, values: Collection[st
     if not values:
         return calibration
     divided = graph.copy()
+    join(divided, calibration.joined)
     apply_splits(divided, calibration.splits)
     shaped = *calibration.shaped, *(value for value in calibration.parameters if value in values)
     even_features(divided, calibration.factors, whole=False)

@@ -23,6 +23,7 @@ from edgec.quant.trials.scores import WORSE, Score, certainty
 
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}
+JOIN = "factors and terms as one layer"
 SHAPE, MORE, BEHIND = "functions of sums, channels equalized", "functions of sums", "equalization behind functions"
 FEATURES = "equalization of features"
 SPLIT, EQUALIZE, MILD, OBSERVE = "channel splitting", "equalization", "mild equalization", "observer"
@@ -31,6 +32,7 @@ SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
+    JOIN: lambda options: options.equalize,
     SHAPE: lambda options: options.shape_sums,
     BEHIND: lambda options: options.equalize,
     SPLIT: lambda options: options.equalize,
@@ -45,9 +47,9 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     ROUND: lambda options: options.round_weights,
     MORE: lambda options: options.shape_sums,
 }
-CHEAP = frozenset({CORRECT, FEATURES, BEHIND, EQUALIZE, MILD})  # no pass over all samples is made for them
+CHEAP = frozenset({JOIN, CORRECT, FEATURES, BEHIND, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
-SOUND = frozenset({CORRECT, FEATURES, MILD, ROUND})  # less error follows from what is known before anything is measured
+SOUND = frozenset({JOIN, CORRECT, FEATURES, MILD, ROUND})  # less error follows from what is known before anything is measured
 DOUBTED = frozenset({SHAPE, BEHIND, EQUALIZE})  # BETTER than chance, or not everywhere
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
