@@ -113,7 +113,7 @@ def find_path(
             break
         costs = np.sum([reader.costs(len(roots)) for reader in known], axis=0) if known else np.zeros(len(roots))
         ordered = left[np.argsort(costs[left], kind="stable")]
-        gone = _sparing(ordered, size, left, holders)
+        gone = _sparing(ordered, size, holders)
         if len(gone) < size:
             break
         errors.append(errors[-1] + sum(max(reader.remove(gone), 0.0) for reader in known))
@@ -122,11 +122,9 @@ def find_path(
     return Path(stream, tuple(steps), np.array(errors))
 
 
-def _sparing(ordered: np.ndarray, size: int, left: np.ndarray, holders: Sequence[np.ndarray]) -> np.ndarray:
-    """The first `size` of `ordered` without which every value that holds some of the stream still has another channel of it."""
-    gone = ordered[:size]
-    emptied = [labels for labels in holders if not np.isin(labels, left[~np.isin(left, gone)]).any() and np.isin(labels, left).any()]
-    if not emptied:
-        return gone
-    spared = {int(next(cell for cell in reversed(ordered.tolist()) if cell in set(labels.tolist()))) for labels in emptied}
-    return np.array([cell for cell in ordered.tolist() if cell not in spared][:size], np.int64)
+def _sparing(ordered: np.ndarray, size: int, holders: Sequence[np.ndarray]) -> np.ndarray:
+    """The first `size` of `ordered` without which every value that holds some of the stream still has another channel of it: its last."""
+    place = np.full(max(int(labels.max()) for labels in (ordered, *holders)) + 1, -1)
+    place[ordered] = np.arange(len(ordered))
+    last = {int(place[labels].max()) for labels in holders} - {-1}
+    return np.array([cell for order, cell in enumerate(ordered.tolist()) if order not in last][:size], np.int64)

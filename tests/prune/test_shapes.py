@@ -187,6 +187,20 @@ def test_dead_channels_go_first_and_cost_nothing() -> None:
     np.testing.assert_array_equal(weights[weights.any(axis=(1, 2, 3))], graph.constants[hidden.inputs[1]][1::2])
 
 
+def test_no_part_of_a_split_is_emptied() -> None:
+    """Two heads, computed together, keep a channel each: what goes instead of one that is spared must not empty the other."""
+    small = Small((1, 3, 4, 5))
+    together = small.node("Relu", small.conv(small.node("Relu", small.conv("x", 16)), 3, 1))
+    small.node("Split", together, small.constant(np.array((2, 1))), outputs=2, axis=1)
+    heads, parts = [], small.graph.nodes[-1].outputs
+    for part, size in zip(parts, (40, 20), strict=True):
+        row = small.node("Reshape", part, small.constant(np.array((1, size))), allowzero=0)
+        heads.append(small.node("MatMul", row, small.constant(_matrix(size, 32))))
+    graph = small.done(*heads)
+    found = prune(graph, samples(graph, 16), 0.6).graph
+    assert all(static(found.shape(part))[1] for part in parts)
+
+
 def test_numbers_that_are_not_finite_spoil_nothing() -> None:
     graph = residual()
 
