@@ -11,6 +11,7 @@ KNOWN = {
     r"put \S+: \S+\[\S*\] holds nothing": "packages neither take nor give tensors without elements",
     r"tensor \S+: holds NaN": "of drawn constants come logarithms of negative numbers",
     r"Window, opset \d+\): the size is \[1\], must be one number of at least 2": "a symmetric window of one number is 0 by 0",
+    r"an Android library holds its weights": "targets and forms of weights are drawn apart",
 }
 # and what calibration may say
 CALIBRATED = {

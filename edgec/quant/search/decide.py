@@ -18,7 +18,7 @@ from edgec.quant.fits.folds import Folds
 from edgec.quant.fits.judges import Judges
 from edgec.quant.fits.known import measured
 from edgec.quant.floats.attention import attention, choose_floats, normalizations, standardizations
-from edgec.quant.floats.between import DEARER, FURTHER, Between, choose_between
+from edgec.quant.floats.between import DEARER, ENOUGH, FURTHER, Between, choose_between
 from edgec.quant.floats.durations import Durations
 from edgec.quant.floats.ranking import Names
 from edgec.quant.given.options import QuantizeOptions, Samples
@@ -29,7 +29,7 @@ from edgec.quant.search.evening import evened_choices
 from edgec.quant.search.levers import LEVERS, usual_levers, with_levers
 from edgec.quant.trials.scores import Score
 from edgec.quant.trials.shares import JUDGES, TURNS, Pairs, part, shares_of, some
-from edgec.quant.trials.steps import FEATURES, PLAIN, Choice, StepReport, places, search
+from edgec.quant.trials.steps import FEATURES, JOIN, PLAIN, Choice, StepReport, places, search
 from edgec.quant.trials.trial import Trial
 from edgec.quant.trials.verdict import PLAINLY, SURE, final_verdict, stands
 from edgec.records.diagnosis import LOW_SQNR
@@ -141,14 +141,20 @@ def searched(
 def searched_between(
     between: Between, judged: Folds, choice: Choice, options: QuantizeOptions, folds: Callable[[QuantizeOptions], Folds]
 ) -> tuple[Folds, Between, Choice, list[StepReport]] | None:
-    """The same with these layers in float, where that pays when all steps are decided anew; None elsewhere."""
-    if not between.nodes or not between.promises(judged.score(choice), judged.score(choice, between.nodes)):
+    """The same with these layers in float, where that pays when all steps are decided anew; None elsewhere.
+
+    What of them is joined is asked for apart, as it would be in float; and what is joined must be surpassed, too.
+    """
+    apart = {step: taken for step, taken in choice.items() if step != JOIN}
+    if not between.nodes or not between.promises(judged.score(apart), judged.score(apart, between.nodes)):
         return None
     options = with_floats(options, between.nodes)
     other = folds(options)
     chosen, reports = search(other.candidates, other.score, options, other.first.due)
-    between = between.judged(judged.score(choice), other.score(chosen))
-    return (other, between, chosen, reports) if between.nodes else None
+    found = other.score(chosen)
+    between = between.judged(judged.score(apart), found)
+    ahead = not places(choice, JOIN) or found.ratio >= judged.score(choice).ratio + ENOUGH
+    return (other, between, chosen, reports) if between.nodes and ahead else None
 
 
 def in_between(graph: Graph, options: QuantizeOptions, score: Callable[[Names], Score], dearer: float = DEARER) -> Between:
