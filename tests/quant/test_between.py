@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
+from edgec.quant.fits.folds import Folds
 from edgec.quant.floats.between import DEARER, FAR, FURTHER, LEAST, SETS, Between, choose_between, named
 from edgec.quant.floats.durations import Durations
 from edgec.quant.floats.ranking import Names
 from edgec.quant.network import BETWEEN
 from edgec.quant.scope.coverage import select
+from edgec.quant.search.decide import searched_between
+from edgec.quant.trials.scores import Score
+from edgec.quant.trials.steps import JOIN, Choice
 from edgec.records.diagnosis import LOW_SQNR
 from tests.quant.small import Small, content, samples, score_of, sqnr
 
@@ -104,6 +110,32 @@ def test_steps_are_searched_again_where_floats_promise_half_of_what_is_due(gain:
     """26 dB without them, so 3 dB are due; what else is decided anew gains more."""
     before, after = (score_of(np.full(4, 10 ** -(ratio / 10))) for ratio in (26, 26 + gain))
     assert Between(("sum",)).promises(before, after) is promises
+
+
+class Told:
+    """Folds that have these scores in dB: of a choice that joins, of any other, and of any other with floats."""
+
+    def __init__(self, joined: float, apart: float, floats: float) -> None:
+        self._joined, self._apart, self._floats, self.first = joined, apart, floats, self
+
+    def score(self, choice: Choice, floats: Collection[str] = ()) -> Score:
+        ratio = self._joined if choice.get(JOIN) else self._floats if floats else self._apart
+        return score_of(np.full(4, 10 ** -(ratio / 10)))
+
+    def candidates(self, step: str, choice: Choice) -> list[str]:
+        return []
+
+    def due(self, step: str, choice: Choice) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize("joins, floats, taken", [(True, 30.5, False), (True, 31.5, True), (False, 28.0, True), (False, 26.0, False)])
+def test_floats_are_asked_of_what_is_joined_apart_and_must_surpass_it(joins: bool, floats: float, taken: bool) -> None:
+    """24 dB as two layers in int8, 30 dB as one."""
+    choice: Choice = {JOIN: frozenset(("y",))} if joins else {}
+    judged, other = (cast(Folds, Told(30.0, apart, 27.0)) for apart in (24.0, floats))
+    found = searched_between(Between(("sum",), 0.02), judged, choice, QuantizeOptions(), lambda options: other)
+    assert bool(found) is taken and (found is None or found[1].nodes == ("sum",))
 
 
 def test_what_chance_may_have_gained_is_not_taken() -> None:
