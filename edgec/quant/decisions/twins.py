@@ -8,16 +8,15 @@ from edgec.ir.graph import Graph
 from edgec.ops.registry import Role
 from edgec.quant.channels.centre import apply_centres
 from edgec.quant.channels.equalize import apply_factors, store_equalized
-from edgec.quant.channels.joined import join
-from edgec.quant.channels.split import apply_splits
 from edgec.quant.decisions.calibration import Calibration
+from edgec.quant.decisions.divide import divide
 from edgec.quant.ranges.parameters import Parameters
 from edgec.quant.scope.coverage import Layer, Selection
 
 
 @dataclass(frozen=True)
 class Twins:
-    """exact: the float graph with the calibration's centres, splits and factors, which computes what the model does.
+    """exact: the float graph with the calibration's centres, joined and split layers, and factors, which computes what the model does.
 
     stored: the same as its values are stored (a Clip has the least of its bounds); the selection's nodes are this one's.
     """
@@ -90,11 +89,10 @@ def twins_of(graph: Graph, quantized: Graph, calibration: Calibration) -> Twins:
 
 
 def exact_twin(graph: Graph, calibration: Calibration) -> Graph:
-    """The float graph with the calibration's centres, splits and factors, which computes what `graph` does."""
+    """The float graph with the calibration's centres, joined and split layers, and factors, which computes what `graph` does."""
     exact = graph.copy()
     apply_centres(exact, calibration.centres)
-    join(exact, calibration.joined)
-    apply_splits(exact, calibration.splits)
+    divide(exact, calibration)
     apply_factors(exact, calibration.factors)
     return exact
 
@@ -103,6 +101,5 @@ def stored_twin(graph: Graph, calibration: Calibration) -> tuple[Graph, Selectio
     """The same as its values are stored, and its layers."""
     stored = graph.copy()
     apply_centres(stored, calibration.centres)
-    join(stored, calibration.joined)
-    apply_splits(stored, calibration.splits)
+    divide(stored, calibration)
     return stored, store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out, calibration.shaped)

@@ -8,9 +8,9 @@ from glob import escape
 
 from edgec.ir.graph import Graph
 from edgec.quant.channels.features import even_features, select_even
-from edgec.quant.channels.joined import join, pair_of
-from edgec.quant.channels.split import apply_splits
+from edgec.quant.channels.joined import pair_of
 from edgec.quant.decisions.calibration import Calibration
+from edgec.quant.decisions.divide import divide
 
 
 def without(graph: Graph, calibration: Calibration, nodes: Collection[str], wide: Collection[str] = ()) -> Calibration:
@@ -21,10 +21,9 @@ def without(graph: Graph, calibration: Calibration, nodes: Collection[str], wide
     pairs = {value: pair for value in calibration.joined if (pair := pair_of(graph, value)) and pair.addition.name in nodes}
     apart = [pair.multiplication.name for pair in pairs.values() if pair.multiplication.name not in nodes]
     exclude = (*calibration.exclude, *map(escape, [*nodes, *apart]))
-    joined = tuple(value for value in calibration.joined if value not in pairs)
+    calibration = replace(calibration, joined=tuple(value for value in calibration.joined if value not in pairs))
     divided = graph.copy()
-    join(divided, joined)
-    apply_splits(divided, calibration.splits)
+    divide(divided, calibration)
     even_features(divided, calibration.factors, whole=False)
     selection = select_even(divided, calibration.factors, exclude, calibration.codes_out, calibration.shaped)
     outputs = [layer.node.outputs[0] for layer in selection.matrices]
@@ -32,7 +31,6 @@ def without(graph: Graph, calibration: Calibration, nodes: Collection[str], wide
     return replace(
         calibration,
         exclude=exclude,
-        joined=joined,
         wide=tuple(value for value in selection.values if value in read),
         parameters={value: calibration.parameters[value] for value in selection.values},
         weights={output: calibration.weights[output] for output in outputs},

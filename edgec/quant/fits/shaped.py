@@ -13,10 +13,9 @@ from dataclasses import replace
 from edgec.integer.shaping import finish_of
 from edgec.ir.graph import Graph
 from edgec.quant.channels.features import even_features, select_even
-from edgec.quant.channels.joined import join
-from edgec.quant.channels.split import apply_splits
 from edgec.quant.channels.streams import functions_of
 from edgec.quant.decisions.calibration import Calibration
+from edgec.quant.decisions.divide import divide
 from edgec.quant.scope.coverage import Selection
 
 
@@ -32,8 +31,7 @@ def with_functions(graph: Graph, calibration: Calibration, values: Collection[st
     if not values:
         return calibration
     divided = graph.copy()
-    join(divided, calibration.joined)
-    apply_splits(divided, calibration.splits)
+    divide(divided, calibration)
     shaped = *calibration.shaped, *(value for value in calibration.parameters if value in values)
     even_features(divided, calibration.factors, whole=False)
     selection = select_even(divided, calibration.factors, calibration.exclude, calibration.codes_out, shaped)
